@@ -1,0 +1,190 @@
+//! What can be typed. What it means together with `unflake.toml` is in `settings`.
+
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Finds flaky tests, says why they flake, and says how far each test can be trusted.
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run the tests, and say for each failure whether it is flaky and on what evidence
+    #[command(after_help = RUN_HELP)]
+    Run(Box<RunArgs>),
+    /// Show the tests as the framework finds them
+    List(ListArgs),
+}
+
+const RUN_HELP: &str = "\
+A failed test climbs a ladder until it passes once: again at once in the same VM (interpreter), \
+again there at the end of the suite, then alone in fresh VMs. The rung that saw it pass says what \
+kind of flaky it is. A test that fails on every rung is broken.
+
+Exit codes: 0 nothing wrong, 1 real failures (or flaky ones, by --flaky and --max-flaky), 2 bad \
+usage or configuration, 3 the tests could not be run, 70 a bug in unflake, 130 interrupted.
+
+Examples:
+  unflake run                            the whole suite
+  unflake run -- tests/test_cart.py -k total
+  unflake run --jobs 2 --timeout 60 --junit report.xml
+  unflake run --immediate 5 --fresh 10   look harder";
+
+#[derive(Clone, Debug, Default, Parser)]
+pub(crate) struct ProjectArgs {
+    /// The project's interpreter [default: the active virtualenv's, .venv, then python3 on the path]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) python: Option<Utf8PathBuf>,
+    /// The configuration file [default: unflake.toml here or above, within the repository]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<Utf8PathBuf>,
+    /// Arguments for pytest, after `--`
+    #[arg(last = true, value_name = "PYTEST ARGS", allow_hyphen_values = true)]
+    pub(crate) framework_args: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Parser)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
+    /// Reruns in the same VM right after a failure [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Ladder")]
+    pub(crate) immediate: Option<u32>,
+    /// Reruns in the same VM after the suite [default: 1]
+    #[arg(long, value_name = "N", help_heading = "Ladder")]
+    pub(crate) end: Option<u32>,
+    /// Reruns in a fresh VM each [default: 2]
+    #[arg(long, value_name = "N", help_heading = "Ladder")]
+    pub(crate) fresh: Option<u32>,
+    /// How fresh VMs are made [default: fork where that is safe, and confirm in a new interpreter]
+    #[arg(long, value_name = "HOW", help_heading = "Ladder")]
+    pub(crate) fresh_by: Option<FreshBy>,
+    /// Rerun nothing at the end when this share of the tests failed [default: 1%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "Ladder")]
+    pub(crate) threshold: Option<f64>,
+    /// ... and more than this many tests failed [default: 10]
+    #[arg(long, value_name = "N", help_heading = "Ladder")]
+    pub(crate) threshold_floor: Option<usize>,
+    /// Seconds that a test may take before its VM is killed [default: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Run the suite in N VMs, files kept together; `auto` for one per processor [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
+    pub(crate) jobs: Option<usize>,
+    /// The exit code when all failures are flaky [default: pass]
+    #[arg(long, value_name = "RESULT", help_heading = "Result")]
+    pub(crate) flaky: Option<FlakyArg>,
+    /// Fail when more tests than this are flaky
+    #[arg(long, value_name = "N", help_heading = "Result")]
+    pub(crate) max_flaky: Option<usize>,
+    /// What is written to standard output
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "human",
+        help_heading = "Result"
+    )]
+    pub(crate) format: Format,
+    /// Also write JUnit XML to this file, every attempt included
+    #[arg(long, value_name = "FILE", help_heading = "Result")]
+    pub(crate) junit: Option<Utf8PathBuf>,
+}
+
+#[derive(Clone, Debug, Default, Parser)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
+    /// What is written to standard output
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: ListFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FreshBy {
+    /// A new interpreter
+    Exec,
+    /// A copy of the VM as it was after collection
+    Fork,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FlakyArg {
+    /// Exit 0
+    Pass,
+    /// Exit 1
+    Fail,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    #[default]
+    Human,
+    Json,
+    Junit,
+    Markdown,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListFormat {
+    #[default]
+    Human,
+    Json,
+}
+
+/// A share as `1%` or `0.01`.
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
+    let (digits, divisor) = match text.strip_suffix('%') {
+        Some(percent) => (percent, 100.0),
+        None => (text, 1.0),
+    };
+    match digits.trim().parse::<f64>() {
+        Ok(number) if (0.0..=1.0).contains(&(number / divisor)) => Ok(number / divisor),
+        Ok(_) | Err(_) => Err("a share is written `1%` or `0.01`, from 0 to 1".to_owned()),
+    }
+}
+
+/// A time in seconds, above nought.
+pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
+    seconds
+        .filter(|seconds| *seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "a time is a number of seconds above 0, for example 60 or 2.5".to_owned())
+}
+
+fn parse_jobs(text: &str) -> Result<usize, String> {
+    if text == "auto" {
+        return Ok(std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get));
+    }
+    match text.parse() {
+        Ok(jobs @ 1..) => Ok(jobs),
+        Ok(0) | Err(_) => Err("the number of VMs is 1 or more, or `auto`".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn shares_and_times_are_checked() {
+        assert_eq!(parse_share("1%"), Ok(0.01));
+        assert_eq!(parse_share("0.5"), Ok(0.5));
+        assert!(parse_share("101%").is_err() && parse_share("-1").is_err());
+        assert_eq!(parse_seconds("2.5"), Ok(Duration::from_millis(2500)));
+        assert!(parse_seconds("0").is_err() && parse_seconds("NaN").is_err());
+        assert!(parse_jobs("0").is_err() && parse_jobs("auto").unwrap() >= 1);
+    }
+}

@@ -1,0 +1,236 @@
+//! What is shown while a run goes on: a bar on a terminal, plain lines elsewhere.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use console::style;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use unflake_core::event::Event;
+use unflake_core::trial::{Rung, Trial};
+use unflake_core::verdict::Finding;
+
+use crate::printable::printable;
+use crate::report::{plural, seconds};
+
+/// In plain lines, progress is told this often at most.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The live view of a run, on standard error.
+pub(crate) struct Console {
+    view: View,
+    total: usize,
+    done: usize,
+    failed: usize,
+    to_judge: usize,
+    suite_ended: bool,
+    started: Instant,
+    last_told: Instant,
+}
+
+enum View {
+    Bar(ProgressBar),
+    Plain,
+}
+
+impl Console {
+    pub(crate) fn new() -> Self {
+        let view = if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.set_style(
+                ProgressStyle::with_template("{spinner} {msg}").expect("a fixed template"),
+            );
+            bar.enable_steady_tick(Duration::from_millis(120));
+            bar.set_message("collecting tests");
+            View::Bar(bar)
+        } else {
+            View::Plain
+        };
+        Self {
+            view,
+            total: 0,
+            done: 0,
+            failed: 0,
+            to_judge: 0,
+            suite_ended: false,
+            started: Instant::now(),
+            last_told: Instant::now(),
+        }
+    }
+
+    /// Shows one event.
+    pub(crate) fn show(&mut self, event: &Event) {
+        match event {
+            Event::Listed(listing) => {
+                self.total = listing.tests.len();
+                self.started = Instant::now();
+                let vms = if listing.jobs > 1 {
+                    format!(" in {} VMs", listing.jobs)
+                } else {
+                    String::new()
+                };
+                let tests = plural(self.total, "test");
+                self.line(&format!(
+                    "{tests}{vms} ({}, {})",
+                    listing.framework, listing.language
+                ));
+                self.open_bar(self.total, "tests");
+            }
+            Event::TrialStarted { test, rung, .. } => {
+                if let View::Bar(bar) = &self.view {
+                    let label = if *rung == Rung::Suite {
+                        String::new()
+                    } else {
+                        format!("{}: ", rung.label())
+                    };
+                    bar.set_message(format!("{label}{}", printable(test.name())));
+                }
+            }
+            Event::TrialEnded(trial) => self.show_trial(trial),
+            Event::SuiteEnded {
+                elapsed,
+                failures,
+                too_many_failures,
+            } => {
+                self.suite_ended = true;
+                self.end_of_suite(*elapsed, *failures, *too_many_failures);
+            }
+            Event::Judged(finding) => self.show_verdict(finding),
+            Event::Ended(_) => self.close(),
+            // These stand in the report.
+            Event::VmStarted { .. } | Event::Noted(_) | Event::CollectionFailed(_) => {}
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn close(&self) {
+        if let View::Bar(bar) = &self.view {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn show_trial(&mut self, trial: &Trial) {
+        let name = printable(trial.test.name());
+        let time = seconds(trial.duration);
+        if trial.rung == Rung::Suite {
+            self.done += 1;
+            if trial.outcome.is_failure() {
+                self.failed += 1;
+                let label = trial.outcome.label().to_uppercase();
+                let label = style(format!("{label:>9}")).red().for_stderr();
+                self.line(&format!("{label} {name} [{time}]"));
+            }
+            self.advance();
+        } else {
+            let outcome = trial.outcome.label();
+            let outcome = format!("{outcome:>9}");
+            let outcome = if trial.outcome.is_pass() {
+                style(outcome).green()
+            } else {
+                style(outcome).red()
+            };
+            let rung = trial.rung.label();
+            self.line(&format!(
+                "{} {name} [{time}] {rung} rerun",
+                outcome.for_stderr()
+            ));
+        }
+    }
+
+    fn advance(&mut self) {
+        match &self.view {
+            View::Bar(bar) => bar.set_position(self.done as u64),
+            View::Plain if self.last_told.elapsed() >= PLAIN_INTERVAL => {
+                self.last_told = Instant::now();
+                let left = estimate(self.started.elapsed(), self.done, self.total);
+                let (done, total, failed) = (self.done, self.total, self.failed);
+                self.line(&format!(
+                    "{done} of {total} tests, {failed} failed, about {} left",
+                    seconds(left)
+                ));
+            }
+            View::Plain => {}
+        }
+    }
+
+    fn end_of_suite(&mut self, elapsed: Duration, failures: usize, too_many: bool) {
+        if failures == 0 {
+            return;
+        }
+        self.to_judge = failures;
+        self.done = 0;
+        let what = if too_many {
+            "too many to rerun: the change is probably broken"
+        } else {
+            "looking into them"
+        };
+        let tests = plural(failures, "test");
+        self.line(&format!("{tests} failed in {}; {what}", seconds(elapsed)));
+        self.open_bar(failures, "verdicts");
+    }
+
+    fn show_verdict(&mut self, finding: &Finding) {
+        if !self.suite_ended {
+            return;
+        }
+        self.done += 1;
+        let label = finding.verdict.label().to_uppercase();
+        let label = format!("{label:>9}");
+        let label = if finding.verdict.is_flaky() {
+            style(label).yellow()
+        } else {
+            style(label).red()
+        };
+        self.line(&format!(
+            "{} {}",
+            label.bold().for_stderr(),
+            printable(finding.test.name())
+        ));
+        if let View::Bar(bar) = &self.view {
+            bar.set_position(self.done as u64);
+        }
+    }
+
+    fn open_bar(&self, length: usize, noun: &str) {
+        let View::Bar(bar) = &self.view else { return };
+        let template =
+            format!("{{spinner}} {{bar:24}} {{pos}}/{{len}} {noun}, {{eta}} left  {{wide_msg}}");
+        bar.set_style(
+            ProgressStyle::with_template(&template)
+                .expect("a fixed template")
+                .progress_chars("█▉▊▋▌▍▎▏ "),
+        );
+        bar.reset();
+        bar.set_length(length as u64);
+    }
+
+    /// A line that stays.
+    fn line(&self, text: &str) {
+        match &self.view {
+            View::Bar(bar) => bar.println(text),
+            // Without a standard error there is nobody to show progress to.
+            View::Plain => drop(writeln!(std::io::stderr(), "{text}")),
+        }
+    }
+}
+
+/// The time left if the rest goes as the part so far.
+fn estimate(elapsed: Duration, done: usize, total: usize) -> Duration {
+    let done = u32::try_from(done.max(1)).unwrap_or(u32::MAX);
+    let left = u32::try_from(total)
+        .unwrap_or(u32::MAX)
+        .saturating_sub(done);
+    elapsed / done * left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_estimate_takes_the_rest_to_go_as_the_part_so_far() {
+        let elapsed = Duration::from_secs(10);
+        assert_eq!(estimate(elapsed, 20, 60), Duration::from_secs(20));
+        assert_eq!(estimate(elapsed, 60, 60), Duration::ZERO);
+        assert_eq!(estimate(elapsed, 0, 1), Duration::ZERO);
+    }
+}

@@ -1,0 +1,152 @@
+//! An error for people: what we tried, why it failed, and what to do next.
+
+use std::path::PathBuf;
+
+use anyhow::Error;
+use camino::Utf8PathBuf;
+use unflake_driver::fleet::StartError;
+use unflake_driver::session::RunError;
+
+use crate::Exit;
+use crate::config::ConfigError;
+use crate::printable::printable_lines;
+
+/// Trouble with what the user gave us, found before anything ran.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    #[error("no Python was found")]
+    NoPython,
+    #[error("there is no Python at `{python}`")]
+    NoSuchPython { python: Utf8PathBuf },
+    #[error("the current folder's name is not valid UTF-8: {}", .path.display())]
+    FolderName { path: PathBuf },
+}
+
+/// How much of what pytest wrote is shown with an error: its last lines.
+const SHOWN_LINES: usize = 30;
+
+/// The text for standard error, and the exit code.
+pub(crate) fn explain(error: &Error) -> (String, Exit) {
+    let mut text = format!("error: {error}");
+    for cause in error.chain().skip(1) {
+        text.push_str(&format!("\n  cause: {cause}"));
+    }
+    let (more, exit) = advise(error);
+    for (title, lines) in more {
+        let mut lines = lines.lines();
+        text.push_str(&format!(
+            "\n  {title:<6} {}",
+            lines.next().unwrap_or_default()
+        ));
+        for line in lines {
+            text.push_str(&format!("\n         {line}"));
+        }
+    }
+    (printable_lines(&text), exit)
+}
+
+fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
+    let help = |text: &str| vec![("help:", text.to_owned())];
+    if let Some(error) = error.downcast_ref::<RunError>() {
+        return advise_run(error);
+    }
+    if error.downcast_ref::<ConfigError>().is_some() {
+        let text = "docs/guide.md lists what may stand in unflake.toml";
+        return (help(text), Exit::Usage);
+    }
+    if let Some(trouble) = error.downcast_ref::<Trouble>() {
+        let text = match trouble {
+            Trouble::NoPython => {
+                "activate the project's virtualenv, or name its interpreter with --python PATH"
+            }
+            Trouble::NoSuchPython { .. } => {
+                "--python takes an interpreter, the folder of a virtualenv, or a command on the path"
+            }
+            Trouble::FolderName { .. } => "move the project to a folder with a plain name",
+        };
+        return (help(text), Exit::Usage);
+    }
+    if error.downcast_ref::<StartError>().is_some() {
+        return (Vec::new(), Exit::CannotRun);
+    }
+    (Vec::new(), Exit::CannotRun)
+}
+
+fn advise_run(error: &RunError) -> (Vec<(&'static str, String)>, Exit) {
+    let help = |text: String| vec![("help:", text)];
+    match error {
+        RunError::EndedEarly { output, .. } => {
+            let mut parts = Vec::new();
+            if !output.trim().is_empty() {
+                parts.push(("wrote:", last_lines(output)));
+            }
+            let text = "run `python -m pytest --collect-only` to see pytest's full message";
+            parts.push(("help:", text.to_owned()));
+            (parts, Exit::CannotRun)
+        }
+        RunError::NoPytest { python, detail } => {
+            let text = format!(
+                "install it with `{python} -m pip install pytest`, or name the project's \
+                 interpreter with --python"
+            );
+            (
+                vec![("cause:", detail.clone()), ("help:", text)],
+                Exit::CannotRun,
+            )
+        }
+        RunError::OldPytest { python, .. } => (
+            help(format!(
+                "upgrade it with `{python} -m pip install -U pytest`"
+            )),
+            Exit::CannotRun,
+        ),
+        RunError::OldPython { .. } => (
+            help("name a newer interpreter of the project with --python".to_owned()),
+            Exit::Usage,
+        ),
+        RunError::NoTests { deselected: 0, .. } => (
+            help(
+                "go to the project's root, or name paths after `--`: `unflake run -- tests/`; \
+                 pytest looks for test_*.py"
+                    .to_owned(),
+            ),
+            Exit::CannotRun,
+        ),
+        RunError::NoTests { deselected, .. } => (
+            help(format!(
+                "{deselected} tests were found and deselected: check -k, -m and --deselect"
+            )),
+            Exit::CannotRun,
+        ),
+        RunError::Interactive => (
+            help("leave --pdb and --trace out: unflake reads what pytest writes".to_owned()),
+            Exit::Usage,
+        ),
+        RunError::CollectOnly => (
+            help("`unflake list` shows the tests".to_owned()),
+            Exit::Usage,
+        ),
+        RunError::Protocol { .. } => (
+            help("this is a bug in unflake: please report it with this message".to_owned()),
+            Exit::OurBug,
+        ),
+        RunError::Start(StartError::Protocol { .. }) => (
+            help("two versions of unflake are mixed: install one of them again".to_owned()),
+            Exit::OurBug,
+        ),
+        RunError::Start(StartError::Scratch(_)) => (
+            help("check that the temporary folder (TMPDIR) exists and has room".to_owned()),
+            Exit::CannotRun,
+        ),
+        RunError::Start(StartError::Spawn { .. }) => (
+            help("name the project's interpreter with --python PATH".to_owned()),
+            Exit::CannotRun,
+        ),
+        RunError::Interrupted => (Vec::new(), Exit::Interrupted),
+    }
+}
+
+fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n")
+}

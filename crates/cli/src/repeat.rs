@@ -1,0 +1,141 @@
+//! The command that repeats a finding: the same order, seed and settings.
+
+use camino::Utf8Path;
+use unflake_core::event::Listing;
+use unflake_core::test::TestId;
+use unflake_core::verdict::{Finding, Verdict};
+
+use crate::args::{FreshBy, RunArgs};
+use crate::report::Report;
+
+/// How unflake was called, as far as a repetition needs it.
+#[derive(Clone, Debug)]
+pub(crate) struct Invocation {
+    /// The flags that were typed and change what is run.
+    flags: Vec<String>,
+    /// The arguments for the framework.
+    args: Vec<String>,
+    /// The folder in which it was called.
+    folder: String,
+}
+
+impl Invocation {
+    pub(crate) fn new(args: &RunArgs, folder: &Utf8Path) -> Self {
+        let mut flags = Vec::new();
+        let mut add = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                flags.extend([format!("--{name}"), value]);
+            }
+        };
+        add(
+            "python",
+            args.project.python.as_ref().map(ToString::to_string),
+        );
+        add(
+            "config",
+            args.project.config.as_ref().map(ToString::to_string),
+        );
+        add("immediate", args.immediate.map(|count| count.to_string()));
+        add("end", args.end.map(|count| count.to_string()));
+        add("fresh", args.fresh.map(|count| count.to_string()));
+        let fresh_by = args.fresh_by.map(|how| match how {
+            FreshBy::Exec => "exec".to_owned(),
+            FreshBy::Fork => "fork".to_owned(),
+        });
+        add("fresh-by", fresh_by);
+        let timeout = args.timeout.map(|limit| limit.as_secs_f64().to_string());
+        add("timeout", timeout);
+        Self {
+            flags,
+            args: args.project.framework_args.clone(),
+            folder: folder.to_string(),
+        }
+    }
+
+    /// The command that shows `finding` again.
+    ///
+    /// A test that fails alone is run alone. For all others the order is part of the finding: what
+    /// ran before them in their VM runs again before them.
+    pub(crate) fn repeat(&self, report: &Report, finding: &Finding) -> String {
+        let Some(listing) = &report.listing else {
+            return self.command(&[], self.args.clone());
+        };
+        let fails_alone = matches!(finding.verdict, Verdict::Broken | Verdict::Brittle);
+        if let (true, Some(test)) = (fails_alone, self.path_to(listing, &finding.test)) {
+            let mut args = self.options(listing);
+            args.push(test);
+            return self.command(&[], args);
+        }
+        if listing.jobs > 1
+            && let Some(files) = self.files_before(report, listing, finding)
+        {
+            let mut args = self.options(listing);
+            args.extend(files);
+            return self.command(&["--jobs", "1"], args);
+        }
+        let args = self.args.iter().chain(&listing.replay).cloned().collect();
+        self.command(&[], args)
+    }
+
+    fn command(&self, more: &[&str], args: Vec<String>) -> String {
+        let mut words = vec!["unflake".to_owned(), "run".to_owned()];
+        words.extend(self.flags.iter().cloned());
+        words.extend(more.iter().map(ToString::to_string));
+        if !args.is_empty() {
+            words.push("--".to_owned());
+            words.extend(args);
+        }
+        let quoted = words.iter().map(|word| {
+            // Only a NUL cannot be quoted, and no test can be named by one on a command line.
+            shlex::try_quote(word).unwrap_or_else(|_| word.replace('\0', "").into())
+        });
+        quoted.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The framework arguments without the paths among them, with the seed of this run.
+    fn options(&self, listing: &Listing) -> Vec<String> {
+        let mut args = self.args.clone();
+        for positional in &listing.positional {
+            if let Some(at) = args.iter().rposition(|arg| arg == positional) {
+                args.remove(at);
+            }
+        }
+        args.extend(listing.replay.iter().cloned());
+        args
+    }
+
+    /// A test's id as an argument in the folder of this call; `None` if it names no file.
+    fn path_to(&self, listing: &Listing, test: &TestId) -> Option<String> {
+        let name = test.name();
+        let file = name.split_once("::").map_or(name, |(file, _)| file);
+        if file.contains('[') || !Utf8Path::new(&listing.root).join(file).is_file() {
+            return None;
+        }
+        Some(self.relative(listing, name))
+    }
+
+    fn relative(&self, listing: &Listing, name: &str) -> String {
+        let whole = Utf8Path::new(&listing.root).join(name);
+        let short = whole.strip_prefix(&self.folder);
+        short.map_or_else(|_| whole.to_string(), ToString::to_string)
+    }
+
+    /// The files that the VM of a failure ran, in order, up to the failure's own.
+    fn files_before(
+        &self,
+        report: &Report,
+        listing: &Listing,
+        finding: &Finding,
+    ) -> Option<Vec<String>> {
+        let first = finding.trials.first()?;
+        let log = report.vms.get(&first.vm)?;
+        let mut files: Vec<String> = Vec::new();
+        for test in log.order.iter().take(first.before + 1) {
+            let file = self.relative(listing, &report.test(test)?.file);
+            if files.last() != Some(&file) {
+                files.push(file);
+            }
+        }
+        Some(files)
+    }
+}

@@ -1,0 +1,233 @@
+//! A run as one value: read off the stream of events, and written out in several formats.
+
+pub(crate) mod github;
+pub(crate) mod human;
+pub(crate) mod json;
+pub(crate) mod junit;
+pub(crate) mod markdown;
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use unflake_core::cost::Costs;
+use unflake_core::event::{CollectionError, Ending, Event, Listing, Note};
+use unflake_core::outcome::Outcome;
+use unflake_core::test::{Test, TestId};
+use unflake_core::trial::{Birth, Rung, Trial, VmId};
+use unflake_core::verdict::{Finding, Verdict};
+
+use crate::repeat::Invocation;
+
+/// All that is known of a run.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) invocation: Invocation,
+    pub(crate) listing: Option<Listing>,
+    pub(crate) collection_errors: Vec<CollectionError>,
+    pub(crate) notes: Vec<Note>,
+    /// The framework's own final outcome of each test in the suite's run.
+    pub(crate) outcomes: HashMap<TestId, SuiteRun>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) vms: BTreeMap<VmId, VmLog>,
+    pub(crate) costs: Costs,
+    pub(crate) ending: Option<Ending>,
+    pub(crate) too_many_failures: bool,
+    pub(crate) elapsed: Duration,
+}
+
+/// How a test's run in the suite ended, by the framework's own count.
+#[derive(Debug)]
+pub(crate) struct SuiteRun {
+    pub(crate) outcome: Outcome,
+    pub(crate) duration: Duration,
+    pub(crate) vm: VmId,
+    pub(crate) message: String,
+}
+
+/// What a VM ran, in order.
+#[derive(Debug)]
+pub(crate) struct VmLog {
+    pub(crate) birth: Birth,
+    pub(crate) order: Vec<TestId>,
+}
+
+/// How many tests ended how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) tests: usize,
+    pub(crate) passed: usize,
+    pub(crate) skipped: usize,
+    pub(crate) xfailed: usize,
+    pub(crate) xpassed: usize,
+    pub(crate) not_run: usize,
+    pub(crate) flaky: usize,
+    pub(crate) brittle: usize,
+    pub(crate) broken: usize,
+    pub(crate) unclear: usize,
+    pub(crate) unexamined: usize,
+    pub(crate) collection_errors: usize,
+}
+
+impl Counts {
+    /// Failures that are not shown to be flaky.
+    pub(crate) fn failures(self) -> usize {
+        self.brittle + self.broken + self.unclear + self.unexamined + self.collection_errors
+    }
+}
+
+impl Report {
+    pub(crate) fn new(invocation: Invocation) -> Self {
+        Self {
+            invocation,
+            listing: None,
+            collection_errors: Vec::new(),
+            notes: Vec::new(),
+            outcomes: HashMap::new(),
+            findings: Vec::new(),
+            vms: BTreeMap::new(),
+            costs: Costs::default(),
+            ending: None,
+            too_many_failures: false,
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    /// Takes in one event.
+    pub(crate) fn read(&mut self, event: Event) {
+        match event {
+            Event::VmStarted { vm, birth } => {
+                let order = Vec::new();
+                self.vms.insert(vm, VmLog { birth, order });
+            }
+            Event::Listed(listing) => self.listing = Some(listing),
+            Event::CollectionFailed(error) => self.collection_errors.push(error),
+            Event::Noted(note) => self.notes.push(note),
+            Event::TrialStarted { .. } => {}
+            Event::TrialEnded(trial) => self.read_trial(trial),
+            Event::SuiteEnded {
+                too_many_failures, ..
+            } => {
+                self.too_many_failures = too_many_failures;
+            }
+            Event::Judged(finding) => self.findings.push(finding),
+            Event::Ended(ending) => self.ending = Some(ending),
+        }
+    }
+
+    fn read_trial(&mut self, trial: Trial) {
+        self.costs.add(&trial);
+        if let Some(log) = self.vms.get_mut(&trial.vm) {
+            log.order.push(trial.test.clone());
+        }
+        // A rerun plugin of the project has the last word in plain pytest; our reruns have none.
+        if matches!(trial.rung, Rung::Suite | Rung::OwnRerun) {
+            self.outcomes.insert(
+                trial.test,
+                SuiteRun {
+                    outcome: trial.outcome,
+                    duration: trial.duration,
+                    vm: trial.vm,
+                    message: trial.account.message,
+                },
+            );
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts {
+            tests: self.tests().len(),
+            collection_errors: self.collection_errors.len(),
+            ..Counts::default()
+        };
+        for test in self.tests() {
+            match self.outcomes.get(&test.id).map(|run| &run.outcome) {
+                None => counts.not_run += 1,
+                Some(Outcome::Passed) => counts.passed += 1,
+                Some(Outcome::Skipped) => counts.skipped += 1,
+                Some(Outcome::ExpectedFailure) => counts.xfailed += 1,
+                Some(Outcome::UnexpectedPass) => counts.xpassed += 1,
+                // A failed test is counted by its verdict.
+                Some(
+                    Outcome::Failed
+                    | Outcome::Errored
+                    | Outcome::TimedOut { .. }
+                    | Outcome::VmDied { .. },
+                ) => {}
+            }
+        }
+        for finding in &self.findings {
+            match finding.verdict {
+                Verdict::Flaky(_) => counts.flaky += 1,
+                Verdict::Brittle => counts.brittle += 1,
+                Verdict::Broken => counts.broken += 1,
+                Verdict::Unclear(_) => counts.unclear += 1,
+                Verdict::Unexamined(_) => counts.unexamined += 1,
+            }
+        }
+        counts
+    }
+
+    pub(crate) fn tests(&self) -> &[Test] {
+        self.listing.as_ref().map_or(&[], |listing| &listing.tests)
+    }
+
+    /// The test of this id, with its place.
+    pub(crate) fn test(&self, id: &TestId) -> Option<&Test> {
+        self.tests().iter().find(|test| test.id == *id)
+    }
+
+    /// The findings with the ones that matter most last.
+    pub(crate) fn findings_by_weight(&self) -> Vec<&Finding> {
+        let weight = |finding: &&Finding| match finding.verdict {
+            Verdict::Flaky(_) => 0,
+            Verdict::Brittle => 1,
+            Verdict::Unclear(_) => 2,
+            Verdict::Unexamined(_) => 3,
+            Verdict::Broken => 4,
+        };
+        let mut findings: Vec<&Finding> = self.findings.iter().collect();
+        findings.sort_by_key(weight);
+        findings
+    }
+}
+
+/// A note in words.
+pub(crate) fn describe_note(note: &Note) -> String {
+    match note {
+        Note::WorkersReplaced { jobs } => format!(
+            "pytest-xdist is switched on by the project's options; its workers are replaced by \
+             --jobs {jobs}"
+        ),
+        Note::OwnReportLeftOut { file } => {
+            format!("with several VMs pytest's own report {file} is not written; use --junit FILE")
+        }
+        Note::ForkUnavailable { why } => {
+            format!("fresh VMs are new interpreters, because {why}")
+        }
+        Note::ForkGivenUp { test, why } => {
+            format!("a forked VM gave no answer for {test} ({why}); a new interpreter decides")
+        }
+        Note::VmLingered { vm } => {
+            format!("{vm} did not end by itself after its last test, and was killed")
+        }
+    }
+}
+
+/// Seconds as people read them: `0.012s`, `3.4s`, `2m05s`.
+pub(crate) fn seconds(duration: Duration) -> String {
+    let total = duration.as_secs_f64();
+    if total < 1.0 {
+        format!("{total:.3}s")
+    } else if total < 60.0 {
+        format!("{total:.1}s")
+    } else {
+        let whole = duration.as_secs();
+        format!("{}m{:02}s", whole / 60, whole % 60)
+    }
+}
+
+/// `1 test`, `2 tests`.
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}

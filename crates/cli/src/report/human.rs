@@ -1,0 +1,195 @@
+//! The report for a person: what was flaky first, real failures last, with pytest's own text.
+
+use std::fmt::Write;
+
+use console::{Style, style};
+use unflake_core::cost::{Costs, Spent};
+use unflake_core::event::Ending;
+use unflake_core::trial::{Birth, Trial};
+use unflake_core::verdict::{Finding, Verdict};
+
+use super::{Report, describe_note, plural, seconds};
+use crate::printable::{printable, printable_lines};
+
+/// The whole report. It ends without a line break.
+pub(crate) fn write(report: &Report) -> String {
+    let mut text = String::new();
+    for note in &report.notes {
+        let _ = writeln!(
+            text,
+            "{} {}",
+            style("note:").bold(),
+            printable(&describe_note(note))
+        );
+    }
+    for finding in report.findings_by_weight() {
+        text.push('\n');
+        write_finding(&mut text, report, finding);
+    }
+    for error in &report.collection_errors {
+        let title = format!("ERROR collecting {}", printable(&error.place));
+        let _ = writeln!(text, "\n{}", style(title).red().bold());
+        write_block(&mut text, &error.text);
+    }
+    write_costs(&mut text, report.costs);
+    text.push('\n');
+    text.push_str(&conclusion(report));
+    text
+}
+
+fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
+    let label = finding.verdict.label().to_uppercase();
+    let label = colour(finding.verdict).apply_to(format!("{label:<10}"));
+    let _ = writeln!(
+        text,
+        "{label} {}",
+        style(printable(finding.test.name())).bold()
+    );
+    let _ = writeln!(text, "           {}", finding.verdict.meaning());
+    for trial in &finding.trials {
+        write_trial(text, trial);
+    }
+    let repeat = report.invocation.repeat(report, finding);
+    let _ = writeln!(
+        text,
+        "           {} {}",
+        style("repeat:").dim(),
+        printable(&repeat)
+    );
+    if !finding.verdict.is_flaky()
+        && let Some(first) = finding.trials.first()
+    {
+        write_block(text, &first.account.text);
+        write_block(text, &first.account.output);
+    }
+}
+
+fn write_trial(text: &mut String, trial: &Trial) {
+    let outcome = format!("{:<8}", trial.outcome.label());
+    let outcome = if trial.outcome.is_pass() {
+        style(outcome).green()
+    } else if trial.outcome.is_failure() {
+        style(outcome).red()
+    } else {
+        style(outcome).yellow()
+    };
+    let place = match trial.birth {
+        Birth::Exec => trial.vm.to_string(),
+        Birth::Fork => format!("{} fork", trial.vm),
+    };
+    let message = cut(&printable(&trial.account.message), 70);
+    let line = format!(
+        "           {:<12} {outcome} {:>7}  {place:<9} {message}",
+        trial.rung.label(),
+        seconds(trial.duration),
+    );
+    let _ = writeln!(text, "{}", line.trim_end());
+}
+
+fn write_block(text: &mut String, block: &str) {
+    for line in printable_lines(block.trim_end()).lines() {
+        let line = format!("    {line}");
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+}
+
+fn write_costs(text: &mut String, costs: Costs) {
+    let kinds = [
+        ("at once", costs.immediate),
+        ("at the end", costs.end),
+        ("in a fork", costs.fork),
+        ("in a new interpreter", costs.exec),
+    ];
+    let spent: Vec<String> = kinds
+        .iter()
+        .filter_map(|(name, spent)| {
+            Some(format!("{} × {:.3}s {name}", spent.trials, spent.each()?))
+        })
+        .collect();
+    if spent.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{} {}", style("reruns:").bold(), spent.join(", "));
+    let even = |name: &str, fresh: Spent| {
+        let ratio = costs.break_even(fresh)?;
+        Some(format!("{name} costs as much as {ratio:.1} same-VM reruns"))
+    };
+    let even = [
+        even("a fork", costs.fork),
+        even("a new interpreter", costs.exec),
+    ];
+    let even: Vec<String> = even.into_iter().flatten().collect();
+    if !even.is_empty() {
+        let _ = writeln!(text, "        {} (N_E)", even.join(", "));
+    }
+}
+
+/// The last line: what happened, in numbers.
+fn conclusion(report: &Report) -> String {
+    let counts = report.counts();
+    let kinds = [
+        (
+            counts.collection_errors,
+            "collection error",
+            Style::new().red().bold(),
+        ),
+        (counts.broken, "broken", Style::new().red().bold()),
+        (
+            counts.unexamined,
+            "failed, unexamined",
+            Style::new().red().bold(),
+        ),
+        (counts.unclear, "unclear", Style::new().red().bold()),
+        (counts.brittle, "brittle", Style::new().red().bold()),
+        (counts.flaky, "flaky", Style::new().yellow().bold()),
+        (counts.passed, "passed", Style::new().green()),
+        (counts.skipped, "skipped", Style::new().dim()),
+        (counts.xfailed, "xfailed", Style::new().dim()),
+        (counts.xpassed, "xpassed", Style::new().dim()),
+        (counts.not_run, "not run", Style::new().yellow()),
+    ];
+    let parts: Vec<String> = kinds
+        .iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, name, style)| {
+            let name = if *name == "collection error" {
+                plural(*count, name)
+            } else {
+                format!("{count} {name}")
+            };
+            style.apply_to(name).to_string()
+        })
+        .collect();
+    let how = match &report.ending {
+        Some(Ending::Completed) | None => String::new(),
+        Some(Ending::Interrupted) => " (interrupted)".to_owned(),
+        Some(Ending::Stopped { reason }) => format!(" (pytest: {})", printable(reason)),
+        Some(Ending::Quit { test, reason }) => {
+            let test = printable(test.name());
+            format!(
+                " ({test} ended the session with pytest.exit: {})",
+                printable(reason)
+            )
+        }
+    };
+    let tests = plural(counts.tests, "test");
+    format!(
+        "{tests} in {}: {}{how}",
+        seconds(report.elapsed),
+        parts.join(", ")
+    )
+}
+
+fn colour(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Flaky(_) => Style::new().yellow().bold(),
+        Verdict::Brittle | Verdict::Broken | Verdict::Unclear(_) | Verdict::Unexamined(_) => {
+            Style::new().red().bold()
+        }
+    }
+}
+
+/// The first `width` characters of a line.
+fn cut(line: &str, width: usize) -> String {
+    console::truncate_str(line, width, "…").into_owned()
+}

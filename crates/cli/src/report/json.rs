@@ -1,0 +1,268 @@
+//! The JSON report. `docs/json.md` describes the schema; a change that breaks readers raises it.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use unflake_core::cost::{Costs, Spent};
+use unflake_core::event::Ending;
+use unflake_core::trial::Trial;
+use unflake_core::verdict::Finding;
+
+use super::{Counts, Report, describe_note};
+
+/// The schema's name and version.
+const SCHEMA: &str = "unflake.run/1";
+
+/// The report as one JSON object on several lines.
+pub(crate) fn write(report: &Report, exit_code: u8) -> String {
+    let value = to_json(report, exit_code);
+    serde_json::to_string_pretty(&value).expect("the report holds only text and numbers")
+}
+
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    schema: &'static str,
+    unflake: &'static str,
+    framework: Option<&'a str>,
+    language: Option<&'a str>,
+    root: Option<&'a str>,
+    ended: &'static str,
+    reason: Option<&'a str>,
+    exit_code: u8,
+    seconds: f64,
+    jobs: usize,
+    replay: &'a [String],
+    summary: JsonCounts,
+    too_many_failures: bool,
+    findings: Vec<JsonFinding<'a>>,
+    collection_errors: Vec<JsonError<'a>>,
+    tests: Vec<JsonTest<'a>>,
+    vms: Vec<JsonVm<'a>>,
+    costs: JsonCosts,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct JsonCounts {
+    tests: usize,
+    passed: usize,
+    skipped: usize,
+    xfailed: usize,
+    xpassed: usize,
+    not_run: usize,
+    flaky: usize,
+    brittle: usize,
+    broken: usize,
+    unclear: usize,
+    unexamined: usize,
+    collection_errors: usize,
+}
+
+#[derive(Serialize)]
+struct JsonFinding<'a> {
+    id: &'a str,
+    copy: u32,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    verdict: &'static str,
+    kind: Option<&'static str>,
+    meaning: &'static str,
+    repeat: String,
+    attempts: Vec<JsonTrial<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonTrial<'a> {
+    rung: &'static str,
+    outcome: &'static str,
+    seconds: f64,
+    cost_seconds: f64,
+    vm: u32,
+    birth: &'static str,
+    before: usize,
+    message: &'a str,
+    text: &'a str,
+    output: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonError<'a> {
+    place: &'a str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonTest<'a> {
+    id: &'a str,
+    copy: u32,
+    file: &'a str,
+    line: u32,
+    outcome: &'static str,
+    seconds: Option<f64>,
+    vm: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct JsonVm<'a> {
+    vm: u32,
+    birth: &'static str,
+    order: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct JsonCosts {
+    immediate: JsonSpent,
+    end: JsonSpent,
+    fork: JsonSpent,
+    exec: JsonSpent,
+    break_even_fork: Option<f64>,
+    break_even_exec: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct JsonSpent {
+    trials: u32,
+    seconds_each: Option<f64>,
+}
+
+fn to_json(report: &Report, exit_code: u8) -> JsonReport<'_> {
+    let listing = report.listing.as_ref();
+    let (ended, reason) = match &report.ending {
+        Some(Ending::Completed) => ("completed", None),
+        Some(Ending::Stopped { reason }) => ("stopped", Some(reason.as_str())),
+        Some(Ending::Quit { reason, .. }) => ("quit", Some(reason.as_str())),
+        Some(Ending::Interrupted) | None => ("interrupted", None),
+    };
+    let errors = report.collection_errors.iter();
+    JsonReport {
+        schema: SCHEMA,
+        unflake: env!("CARGO_PKG_VERSION"),
+        framework: listing.map(|listing| listing.framework.as_str()),
+        language: listing.map(|listing| listing.language.as_str()),
+        root: listing.map(|listing| listing.root.as_str()),
+        ended,
+        reason,
+        exit_code,
+        seconds: round(report.elapsed),
+        jobs: listing.map_or(0, |listing| listing.jobs),
+        replay: listing.map_or(&[], |listing| &listing.replay),
+        summary: to_json_counts(report.counts()),
+        too_many_failures: report.too_many_failures,
+        findings: report
+            .findings
+            .iter()
+            .map(|finding| to_json_finding(report, finding))
+            .collect(),
+        collection_errors: errors
+            .map(|error| JsonError {
+                place: &error.place,
+                text: &error.text,
+            })
+            .collect(),
+        tests: to_json_tests(report),
+        vms: to_json_vms(report),
+        costs: to_json_costs(report.costs),
+        notes: report.notes.iter().map(describe_note).collect(),
+    }
+}
+
+fn to_json_counts(counts: Counts) -> JsonCounts {
+    JsonCounts {
+        tests: counts.tests,
+        passed: counts.passed,
+        skipped: counts.skipped,
+        xfailed: counts.xfailed,
+        xpassed: counts.xpassed,
+        not_run: counts.not_run,
+        flaky: counts.flaky,
+        brittle: counts.brittle,
+        broken: counts.broken,
+        unclear: counts.unclear,
+        unexamined: counts.unexamined,
+        collection_errors: counts.collection_errors,
+    }
+}
+
+fn to_json_finding<'a>(report: &'a Report, finding: &'a Finding) -> JsonFinding<'a> {
+    let test = report.test(&finding.test);
+    JsonFinding {
+        id: finding.test.name(),
+        copy: finding.test.copy(),
+        file: test.map(|test| test.file.as_str()),
+        line: test.map(|test| test.line),
+        verdict: finding.verdict.label(),
+        kind: finding.verdict.kind(),
+        meaning: finding.verdict.meaning(),
+        repeat: report.invocation.repeat(report, finding),
+        attempts: finding.trials.iter().map(to_json_trial).collect(),
+    }
+}
+
+fn to_json_trial(trial: &Trial) -> JsonTrial<'_> {
+    JsonTrial {
+        rung: trial.rung.label(),
+        outcome: trial.outcome.label(),
+        seconds: round(trial.duration),
+        cost_seconds: round(trial.cost),
+        vm: trial.vm.0,
+        birth: trial.birth.label(),
+        before: trial.before,
+        message: &trial.account.message,
+        text: &trial.account.text,
+        output: &trial.account.output,
+    }
+}
+
+fn to_json_tests(report: &Report) -> Vec<JsonTest<'_>> {
+    let tests = report.tests().iter().map(|test| {
+        let run = report.outcomes.get(&test.id);
+        JsonTest {
+            id: test.id.name(),
+            copy: test.id.copy(),
+            file: &test.file,
+            line: test.line,
+            outcome: run.map_or("not-run", |run| run.outcome.label()),
+            seconds: run.map(|run| round(run.duration)),
+            vm: run.map(|run| run.vm.0),
+            message: run
+                .map(|run| run.message.as_str())
+                .filter(|message| !message.is_empty()),
+        }
+    });
+    tests.collect()
+}
+
+fn to_json_vms(report: &Report) -> Vec<JsonVm<'_>> {
+    let vms = report.vms.iter().map(|(vm, log)| JsonVm {
+        vm: vm.0,
+        birth: log.birth.label(),
+        order: log
+            .order
+            .iter()
+            .map(unflake_core::test::TestId::name)
+            .collect(),
+    });
+    vms.collect()
+}
+
+fn to_json_costs(costs: Costs) -> JsonCosts {
+    let spent = |spent: Spent| JsonSpent {
+        trials: spent.trials,
+        seconds_each: spent.each(),
+    };
+    JsonCosts {
+        immediate: spent(costs.immediate),
+        end: spent(costs.end),
+        fork: spent(costs.fork),
+        exec: spent(costs.exec),
+        break_even_fork: costs.break_even(costs.fork),
+        break_even_exec: costs.break_even(costs.exec),
+    }
+}
+
+/// Seconds to the microsecond: more digits are noise.
+fn round(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e6
+}

@@ -1,0 +1,190 @@
+//! The JUnit XML report: Surefire's words for flaky and rerun attempts, written as nextest does.
+//!
+//! Most consumers know only `failure` and `error`, so a test carries one of these exactly if it
+//! counts as a failure of the run.
+
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestRerun, TestSuite};
+use unflake_core::outcome::Outcome;
+use unflake_core::policy::{FlakyResult, Policy};
+use unflake_core::test::Test;
+use unflake_core::trial::Trial;
+use unflake_core::verdict::Finding;
+
+use super::{Report, SuiteRun};
+
+/// The report as XML.
+pub(crate) fn write(
+    report: &Report,
+    policy: Policy,
+) -> Result<String, quick_junit::SerializeError> {
+    let mut suite = TestSuite::new("unflake");
+    suite.set_time(report.elapsed);
+    for test in report.tests() {
+        if let Some(run) = report.outcomes.get(&test.id) {
+            suite.add_test_case(to_case(report, test, run, policy));
+        }
+    }
+    for error in &report.collection_errors {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status
+            .set_message("collection failure")
+            .set_description(error.text.as_str());
+        suite.add_test_case(TestCase::new(error.place.as_str(), status));
+    }
+    let flakes = report.counts().flaky;
+    suite
+        .extra
+        .insert("flakes".into(), flakes.to_string().into());
+    let mut xml = quick_junit::Report::new("unflake");
+    xml.set_time(report.elapsed).add_test_suite(suite);
+    xml.to_string()
+}
+
+fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> TestCase {
+    let finding = report
+        .findings
+        .iter()
+        .find(|finding| finding.test == test.id);
+    let mut status = match finding {
+        Some(finding) => to_status(finding, policy),
+        None if run.outcome.is_failure() => TestCaseStatus::non_success(kind(&run.outcome)),
+        None => match run.outcome {
+            Outcome::Skipped | Outcome::ExpectedFailure => TestCaseStatus::skipped(),
+            Outcome::Passed
+            | Outcome::UnexpectedPass
+            | Outcome::Failed
+            | Outcome::Errored
+            | Outcome::TimedOut { .. }
+            | Outcome::VmDied { .. } => TestCaseStatus::success(),
+        },
+    };
+    if matches!(status, TestCaseStatus::Skipped { .. }) {
+        let is_expected = run.outcome == Outcome::ExpectedFailure;
+        status.set_type(if is_expected {
+            "pytest.xfail"
+        } else {
+            "pytest.skip"
+        });
+        status.set_message(run.message.as_str());
+    }
+    let (class, name) = split(test.id.name());
+    let mut case = TestCase::new(name, status);
+    case.set_classname(class).set_time(run.duration);
+    case.extra.insert("file".into(), test.file.as_str().into());
+    case.extra
+        .insert("line".into(), test.line.to_string().into());
+    case.add_property(Property::new("unflake.id", test.id.name()));
+    if let Some(finding) = finding {
+        case.add_property(Property::new("unflake.verdict", finding.verdict.label()));
+        case.add_property(Property::new("unflake.meaning", finding.verdict.meaning()));
+        case.add_property(Property::new("unflake.attempts", attempts(finding)));
+        let repeat = report.invocation.repeat(report, finding);
+        case.add_property(Property::new("unflake.repeat", repeat));
+        if let Some(first) = finding
+            .trials
+            .first()
+            .filter(|_| !finding.verdict.is_flaky())
+        {
+            case.set_system_out(first.account.output.as_str());
+        }
+    }
+    case
+}
+
+/// A flaky test reads as a success with `flakyFailure`s, all others as a failure with
+/// `rerunFailure`s.
+fn to_status(finding: &Finding, policy: Policy) -> TestCaseStatus {
+    let failed = |trial: &&Trial| trial.outcome.is_failure();
+    if finding.verdict.is_flaky() && policy.flaky == FlakyResult::Pass {
+        let mut status = TestCaseStatus::success();
+        status.add_reruns(finding.trials.iter().filter(failed).map(to_rerun));
+        return status;
+    }
+    let Some(first) = finding.trials.first() else {
+        return TestCaseStatus::non_success(NonSuccessKind::Failure);
+    };
+    let mut status = TestCaseStatus::non_success(kind(&first.outcome));
+    let message = if finding.verdict.is_flaky() {
+        format!("flaky: {}", first.account.message)
+    } else {
+        first.account.message.clone()
+    };
+    status.set_message(message).set_type(first.outcome.label());
+    status.set_description(first.account.text.as_str());
+    status.add_reruns(finding.trials.iter().skip(1).filter(failed).map(to_rerun));
+    status
+}
+
+fn to_rerun(trial: &Trial) -> TestRerun {
+    let mut rerun = TestRerun::new(kind(&trial.outcome));
+    rerun
+        .set_time(trial.duration)
+        .set_message(trial.account.message.as_str())
+        .set_type(format!(
+            "{} ({})",
+            trial.outcome.label(),
+            trial.rung.label()
+        ))
+        .set_stack_trace(trial.account.text.as_str())
+        .set_system_out(trial.account.output.as_str());
+    rerun
+}
+
+fn kind(outcome: &Outcome) -> NonSuccessKind {
+    if *outcome == Outcome::Failed {
+        NonSuccessKind::Failure
+    } else {
+        NonSuccessKind::Error
+    }
+}
+
+/// All attempts in a line, the passes too, for which the dialect has no element.
+fn attempts(finding: &Finding) -> String {
+    let one = |trial: &Trial| {
+        let seconds = Duration::as_secs_f64(&trial.duration);
+        let (rung, outcome) = (trial.rung.label(), trial.outcome.label());
+        format!(
+            "{rung} {outcome} {seconds:.3}s {} {}",
+            trial.vm,
+            trial.birth.label()
+        )
+    };
+    finding
+        .trials
+        .iter()
+        .map(one)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// pytest's `classname` and `name` for an id: `tests/a.py::T::t[x]` is `tests.a.T` and `t[x]`.
+fn split(id: &str) -> (String, &str) {
+    let (plain, parameters) = id.find('[').map_or((id, ""), |at| id.split_at(at));
+    let (class, name_length) = match plain.rsplit_once("::") {
+        Some((class, name)) => (class, name.len() + parameters.len()),
+        None => (plain, id.len()),
+    };
+    let dotted = class
+        .replace("::", ".")
+        .replace('/', ".")
+        .replace(".py", "");
+    (dotted, &id[id.len() - name_length..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_split_as_pytest_does() {
+        let case = |id| split(id);
+        assert_eq!(case("tests/a.py::t"), ("tests.a".to_owned(), "t"));
+        assert_eq!(
+            case("tests/a.py::T::t[x::y/z]"),
+            ("tests.a.T".to_owned(), "t[x::y/z]")
+        );
+        assert_eq!(case("README.md"), ("README.md".to_owned(), "README.md"));
+    }
+}

@@ -1,0 +1,109 @@
+//! The report as Markdown: for pull requests, and for GitHub's step summary.
+
+use std::fmt::Write;
+
+use unflake_core::verdict::Finding;
+
+use super::{Report, plural, seconds};
+use crate::printable::{printable, printable_lines};
+
+/// How much of a failure text a summary holds.
+const TEXT_LIMIT: usize = 4000;
+
+/// The report as Markdown.
+pub(crate) fn write(report: &Report) -> String {
+    let counts = report.counts();
+    let title = match (counts.failures(), counts.flaky) {
+        (0, 0) => "no failures".to_owned(),
+        (0, flaky) => format!("{flaky} flaky, no real failures"),
+        (failures, 0) => plural(failures, "failure"),
+        (failures, flaky) => format!("{}, {flaky} flaky", plural(failures, "failure")),
+    };
+    let mut text = format!("## unflake: {title}\n\n");
+    let _ = writeln!(
+        text,
+        "{} in {}: {} passed, {} skipped.\n",
+        plural(counts.tests, "test"),
+        seconds(report.elapsed),
+        counts.passed,
+        counts.skipped
+    );
+    let mut findings = report.findings_by_weight();
+    findings.reverse();
+    if !findings.is_empty() {
+        text.push_str("| verdict | test | what it means |\n|---|---|---|\n");
+        for finding in &findings {
+            let (verdict, meaning) = (finding.verdict.label(), finding.verdict.meaning());
+            let _ = writeln!(
+                text,
+                "| **{verdict}** | {} | {meaning} |",
+                cell(finding.test.name())
+            );
+        }
+        text.push('\n');
+    }
+    for finding in findings {
+        write_finding(&mut text, report, finding);
+    }
+    for error in &report.collection_errors {
+        let _ = writeln!(text, "**Collection error** in {}\n", cell(&error.place));
+        write_block(&mut text, &error.text);
+    }
+    text
+}
+
+fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
+    let _ = writeln!(
+        text,
+        "<details><summary>{}</summary>\n",
+        html(finding.test.name())
+    );
+    text.push_str("| rung | outcome | time | VM | message |\n|---|---|---|---|---|\n");
+    for trial in &finding.trials {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} {} | {} |",
+            trial.rung.label(),
+            trial.outcome.label(),
+            seconds(trial.duration),
+            trial.vm,
+            trial.birth.label(),
+            cell(&trial.account.message)
+        );
+    }
+    text.push_str("\nRepeat it:\n\n");
+    write_block(text, &report.invocation.repeat(report, finding));
+    if let Some(first) = finding.trials.first() {
+        write_block(text, &first.account.text);
+    }
+    text.push_str("</details>\n\n");
+}
+
+/// Text in a table's cell: nothing in it can end the cell or become a tag.
+fn cell(text: &str) -> String {
+    let text = html(text).replace('|', "&#124;").replace('`', "&#96;");
+    format!("<code>{text}</code>")
+}
+
+fn html(text: &str) -> String {
+    printable(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// A code block whose fence is longer than any run of backticks in it.
+fn write_block(text: &mut String, block: &str) {
+    let block = printable_lines(block.trim_end());
+    if block.is_empty() {
+        return;
+    }
+    let kept: String = block.chars().take(TEXT_LIMIT).collect();
+    let longest = kept
+        .split(|character| character != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let _ = writeln!(text, "{fence}text\n{kept}\n{fence}\n");
+}

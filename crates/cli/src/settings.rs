@@ -1,0 +1,190 @@
+//! Flags and file together, checked: flags beat file beats default. Below here nobody sees either.
+
+use std::env;
+use std::time::Duration;
+
+use anyhow::Context;
+use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::ladder::{Rungs, Threshold};
+use unflake_core::pattern::Pattern;
+use unflake_core::plan::{Override, Plan};
+use unflake_core::policy::{FlakyResult, Policy};
+use unflake_core::trial::Birth;
+use unflake_driver::interpreter::find_interpreter;
+use unflake_driver::pytest::Project;
+use unflake_driver::session::Wish;
+
+use crate::args::{FlakyArg, FreshBy, ProjectArgs, RunArgs, parse_seconds, parse_share};
+use crate::config::{Config, ConfigError, Share};
+use crate::explain::Trouble;
+
+/// What a run is to do, and what its result means.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) wish: Wish,
+    pub(crate) policy: Policy,
+}
+
+impl Settings {
+    pub(crate) fn for_run(args: &RunArgs) -> anyhow::Result<Self> {
+        let (project, config, path) = read_project(&args.project)?;
+        let path = path.unwrap_or_default();
+        let run = &config.run;
+        let rungs = Rungs::default();
+        let threshold = Threshold::default();
+        let plan = Plan {
+            rungs: Rungs {
+                immediate: args.immediate.or(run.immediate).unwrap_or(rungs.immediate),
+                end: args.end.or(run.end).unwrap_or(rungs.end),
+                fresh: args.fresh.or(run.fresh).unwrap_or(rungs.fresh),
+            },
+            threshold: Threshold {
+                ratio: match (args.threshold, &run.threshold) {
+                    (Some(ratio), _) => ratio,
+                    (None, Some(share)) => read_share(share, &path)?,
+                    (None, None) => threshold.ratio,
+                },
+                floor: args
+                    .threshold_floor
+                    .or(run.threshold_floor)
+                    .unwrap_or(threshold.floor),
+            },
+            timeout: match (args.timeout, run.timeout) {
+                (Some(timeout), _) => Some(timeout),
+                (None, Some(seconds)) => Some(read_timeout(seconds, "run.timeout", &path)?),
+                (None, None) => None,
+            },
+            overrides: read_overrides(&config, &path)?,
+        };
+        if run.jobs == Some(0) {
+            return Err(bad_value(&path, "run.jobs", "is 1 or more").into());
+        }
+        let wish = Wish {
+            project,
+            plan,
+            jobs: args.jobs.or(run.jobs),
+            fresh_by: read_fresh_by(args.fresh_by, run.fresh_by.as_deref(), &path)?,
+        };
+        let policy = Policy {
+            flaky: read_flaky(args.flaky, run.flaky.as_deref(), &path)?,
+            max_flaky: args.max_flaky.or(run.max_flaky),
+        };
+        Ok(Self { wish, policy })
+    }
+
+    pub(crate) fn for_list(args: &ProjectArgs) -> anyhow::Result<Wish> {
+        let (project, _, _) = read_project(args)?;
+        Ok(Wish {
+            project,
+            plan: Plan::default(),
+            jobs: Some(1),
+            fresh_by: None,
+        })
+    }
+}
+
+fn read_project(args: &ProjectArgs) -> anyhow::Result<(Project, Config, Option<Utf8PathBuf>)> {
+    let folder = env::current_dir().context("cannot tell the current folder")?;
+    let folder = Utf8PathBuf::from_path_buf(folder).map_err(|path| Trouble::FolderName { path })?;
+    let (config, path) = Config::load(args.config.as_deref(), &folder)?;
+    let from_file = config.run.python.as_ref().map(|python| {
+        let base = path.as_deref().and_then(Utf8Path::parent);
+        base.map_or_else(|| python.clone(), |base| base.join(python))
+    });
+    let python = match args.python.clone().or(from_file) {
+        Some(python) => resolve(&folder, &python)?,
+        None => find_interpreter(&folder).ok_or(Trouble::NoPython)?,
+    };
+    let project = Project {
+        folder,
+        python,
+        args: args.framework_args.clone(),
+    };
+    Ok((project, config, path))
+}
+
+/// A given interpreter may be a path, a virtualenv's folder, or a command on the path.
+fn resolve(folder: &Utf8Path, python: &Utf8Path) -> Result<Utf8PathBuf, Trouble> {
+    let path = folder.join(python);
+    let inside = path.join("bin/python");
+    if inside.is_file() {
+        return Ok(inside);
+    }
+    if path.is_file() {
+        return Ok(path);
+    }
+    let is_command = !python.as_str().contains('/');
+    let folders = env::var("PATH").unwrap_or_default();
+    let mut found = folders
+        .split(':')
+        .map(|place| Utf8Path::new(place).join(python));
+    match found.find(|candidate| candidate.is_file()) {
+        Some(found) if is_command => Ok(found),
+        Some(_) | None => Err(Trouble::NoSuchPython {
+            python: python.to_owned(),
+        }),
+    }
+}
+
+fn read_overrides(config: &Config, path: &Utf8Path) -> Result<Vec<Override>, ConfigError> {
+    let read = |one: &crate::config::OverrideConfig| {
+        let timeout = one
+            .timeout
+            .map(|seconds| read_timeout(seconds, "override.timeout", path));
+        Ok(Override {
+            tests: Pattern::new(&one.tests),
+            immediate: one.immediate,
+            end: one.end,
+            fresh: one.fresh,
+            timeout: timeout.transpose()?,
+        })
+    };
+    config.overrides.iter().map(read).collect()
+}
+
+fn read_share(share: &Share, path: &Utf8Path) -> Result<f64, ConfigError> {
+    let text = match share {
+        Share::Text(text) => text.clone(),
+        Share::Number(number) => number.to_string(),
+    };
+    parse_share(&text)
+        .map_err(|trouble| bad_value(path, "run.threshold", &format!("is wrong: {trouble}")))
+}
+
+fn read_timeout(seconds: f64, key: &str, path: &Utf8Path) -> Result<Duration, ConfigError> {
+    parse_seconds(&seconds.to_string())
+        .map_err(|trouble| bad_value(path, key, &format!("is wrong: {trouble}")))
+}
+
+fn read_fresh_by(
+    typed: Option<FreshBy>,
+    written: Option<&str>,
+    path: &Utf8Path,
+) -> Result<Option<Birth>, ConfigError> {
+    match (typed, written) {
+        (Some(FreshBy::Exec), _) | (None, Some("exec")) => Ok(Some(Birth::Exec)),
+        (Some(FreshBy::Fork), _) | (None, Some("fork")) => Ok(Some(Birth::Fork)),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(bad_value(path, "run.fresh-by", "is \"exec\" or \"fork\"")),
+    }
+}
+
+fn read_flaky(
+    typed: Option<FlakyArg>,
+    written: Option<&str>,
+    path: &Utf8Path,
+) -> Result<FlakyResult, ConfigError> {
+    match (typed, written) {
+        (Some(FlakyArg::Pass), _) | (None, Some("pass") | None) => Ok(FlakyResult::Pass),
+        (Some(FlakyArg::Fail), _) | (None, Some("fail")) => Ok(FlakyResult::Fail),
+        (None, Some(_)) => Err(bad_value(path, "run.flaky", "is \"pass\" or \"fail\"")),
+    }
+}
+
+fn bad_value(path: &Utf8Path, key: &str, trouble: &str) -> ConfigError {
+    ConfigError::Value {
+        path: path.to_owned(),
+        key: key.to_owned(),
+        trouble: trouble.to_owned(),
+    }
+}

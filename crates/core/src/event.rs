@@ -1,0 +1,134 @@
+//! Everything that happens in a run, as one stream.
+//!
+//! The driver writes it; the console, the reports and history read it. None of them calls another.
+
+use std::time::Duration;
+
+use crate::test::{Test, TestId};
+use crate::trial::{Birth, Rung, Trial, VmId};
+use crate::verdict::Finding;
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A VM answered for the first time.
+    VmStarted {
+        /// Its number.
+        vm: VmId,
+        /// How it came to be.
+        birth: Birth,
+    },
+    /// The framework has listed its tests.
+    Listed(Listing),
+    /// A file could not be collected.
+    CollectionFailed(CollectionError),
+    /// Something that the user should know once.
+    Noted(Note),
+    /// A test is about to run.
+    TrialStarted {
+        /// The test.
+        test: TestId,
+        /// Where.
+        vm: VmId,
+        /// Why.
+        rung: Rung,
+    },
+    /// A test has run.
+    TrialEnded(Trial),
+    /// The last test of the suite has run; reruns follow.
+    SuiteEnded {
+        /// What the suite took on the wall clock, immediate reruns included.
+        elapsed: Duration,
+        /// How many tests failed at first.
+        failures: usize,
+        /// Whether that is too many to rerun.
+        too_many_failures: bool,
+    },
+    /// A failed test has its verdict.
+    Judged(Finding),
+    /// Nothing more will happen.
+    Ended(Ending),
+}
+
+/// What the framework found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The framework's name and version: "pytest 8.3.2".
+    pub framework: String,
+    /// The language's version: "Python 3.11.7".
+    pub language: String,
+    /// The folder that test files are relative to.
+    pub root: String,
+    /// The tests in the framework's own order.
+    pub tests: Vec<Test>,
+    /// How many tests the framework left out by its own options.
+    pub deselected: usize,
+    /// In how many VMs the suite runs.
+    pub jobs: usize,
+    /// The framework arguments that make another run the same, a seed for example.
+    pub replay: Vec<String>,
+    /// The paths and ids among the user's framework arguments.
+    pub positional: Vec<String>,
+}
+
+/// A file or folder that the framework could not collect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectionError {
+    /// What it is, as the framework names it.
+    pub place: String,
+    /// The framework's own text.
+    pub text: String,
+}
+
+/// Something that the user should know once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The project's own options switch pytest-xdist on.
+    WorkersReplaced {
+        /// The number of VMs that take the place of its workers.
+        jobs: usize,
+    },
+    /// With several VMs the framework's own report is not written.
+    OwnReportLeftOut {
+        /// The file that it would have written.
+        file: String,
+    },
+    /// Fresh VMs cannot be forked.
+    ForkUnavailable {
+        /// Why not.
+        why: String,
+    },
+    /// A forked VM did not come to an end or died, and its trial was made again in a new interpreter.
+    ForkGivenUp {
+        /// The test that ran in it.
+        test: TestId,
+        /// What happened to the fork.
+        why: String,
+    },
+    /// A VM did not end after it was told to, and was killed.
+    VmLingered {
+        /// The VM.
+        vm: VmId,
+    },
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All that was to be done was done.
+    Completed,
+    /// The framework stopped the suite by its own rules, `-x` for example.
+    Stopped {
+        /// The framework's reason.
+        reason: String,
+    },
+    /// A test ended the whole session on purpose, with `pytest.exit` for example.
+    Quit {
+        /// The test.
+        test: TestId,
+        /// Its reason.
+        reason: String,
+    },
+    /// The user interrupted it.
+    Interrupted,
+}

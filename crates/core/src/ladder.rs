@@ -1,0 +1,540 @@
+//! The rerun ladder: is this failure flaky? (Eloussi 2015, Ch. 3, Fig. 3.1 and 3.2)
+//!
+//! RERUN at once in the same VM, POSTPONE to the end of the suite, FORK into a fresh VM. It goes
+//! beyond the paper in three places. The threshold has an absolute floor, because one failure is
+//! already 5 % of a suite of 20. A pass after the test's own failed run is checked in a fresh VM,
+//! because the failed run may have made the state that the test needs. And what only forked VMs
+//! saw is confirmed in a new interpreter. INTERSECT is not here.
+
+use crate::trial::{Birth, Rung, Trial};
+use crate::verdict::{Doubt, Flakiness, Reason, Verdict};
+
+/// What to do next about one failed test. Call it again after each trial.
+///
+/// `trials` are those of the one test, in the order they were made; the first is the failure in the
+/// suite, so it is never empty. A step in the same VM is asked for only while that VM can take it.
+pub fn next_step(rungs: Rungs, trials: &[Trial], stage: Stage) -> Step {
+    let seen = Seen { trials };
+    match (seen.same_vm_pass(), stage) {
+        (Some(_), Stage::SuiteRunning) => Step::Wait,
+        (Some(rung), Stage::SuiteEnded { .. }) => look(rungs, seen, rung),
+        (None, Stage::SuiteRunning) => {
+            if seen.vm_is_usable() && seen.count(Rung::Immediate) < rungs.immediate {
+                Step::Rerun(Rung::Immediate, Place::SuiteVm)
+            } else {
+                Step::Wait
+            }
+        }
+        (
+            None,
+            Stage::SuiteEnded {
+                too_many_failures, ..
+            },
+        ) if too_many_failures => Step::Conclude(Verdict::Unexamined(Reason::TooManyFailures)),
+        (None, Stage::SuiteEnded { suite_vm_alive, .. }) => {
+            let can_end = suite_vm_alive && seen.vm_is_usable();
+            if can_end && seen.fresh_count() == 0 && seen.count(Rung::End) < rungs.end {
+                Step::Rerun(Rung::End, Place::SuiteVm)
+            } else {
+                fresh(rungs, seen)
+            }
+        }
+    }
+}
+
+/// How many reruns each rung has: `C_IMM`, `C_END` and `C_NEW` of Eloussi 2015, 3.1. Each may be 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rungs {
+    /// Right after the failure, in the same VM.
+    pub immediate: u32,
+    /// After the suite, in the same VM.
+    pub end: u32,
+    /// Each in a VM of its own.
+    pub fresh: u32,
+}
+
+impl Default for Rungs {
+    fn default() -> Self {
+        Self {
+            immediate: 1,
+            end: 1,
+            fresh: 2,
+        }
+    }
+}
+
+/// Where the suite is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Tests of the suite are still to come.
+    SuiteRunning,
+    /// Every test of the suite has run.
+    SuiteEnded {
+        /// Whether the failures reached the threshold.
+        too_many_failures: bool,
+        /// Whether the VM in which the test failed is still there.
+        suite_vm_alive: bool,
+    },
+}
+
+/// What to do next about one failed test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing until the suite has ended.
+    Wait,
+    /// Run it once more.
+    Rerun(Rung, Place),
+    /// It is decided.
+    Conclude(Verdict),
+}
+
+/// Where to run it once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the VM in which it failed in the suite.
+    SuiteVm,
+    /// In the VM of its last trial.
+    LastVm,
+    /// In a fresh VM, made the cheapest way there is.
+    CheapestVm,
+    /// In a new interpreter.
+    NewInterpreter,
+}
+
+/// From how many failures on reruns are a waste, because the change is probably broken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// The share of the suite's tests (THRESHOLD of Eloussi 2015, 3.1), from 0 to 1.
+    pub ratio: f64,
+    /// The number of failures that must be exceeded as well.
+    pub floor: usize,
+}
+
+impl Default for Threshold {
+    fn default() -> Self {
+        Self {
+            ratio: 0.01,
+            floor: 10,
+        }
+    }
+}
+
+impl Threshold {
+    /// Whether `failures` of `tests` are too many: at or above the ratio, and above the floor.
+    #[expect(clippy::cast_precision_loss, reason = "no suite has 2^52 tests")]
+    pub fn is_reached(self, failures: usize, tests: usize) -> bool {
+        failures > self.floor && failures as f64 >= self.ratio * tests as f64
+    }
+}
+
+/// So often a test must fail in fresh VMs before it is called brittle after a same-VM pass.
+const LOOKS: u32 = 3;
+
+/// The test passed in its own VM after its own failure. Is that its own doing?
+fn look(rungs: Rungs, seen: Seen<'_>, passed_on: Rung) -> Step {
+    if seen.has_pass(Rung::Look) {
+        let flakiness = if passed_on == Rung::End {
+            Flakiness::Bursty
+        } else {
+            Flakiness::NonBursty
+        };
+        return Step::Conclude(Verdict::Flaky(flakiness));
+    }
+    let last = seen.last();
+    if last.rung == Rung::Look && last.outcome.is_failure() && !last.outcome.ends_vm() {
+        return Step::Rerun(Rung::AfterItself, Place::LastVm);
+    }
+    let looks = seen.count(Rung::Look);
+    let wanted = rungs.fresh.max(LOOKS);
+    if looks < wanted {
+        Step::Rerun(Rung::Look, fresh_place(looks, wanted))
+    } else if seen.all_fail(Rung::Look) {
+        Step::Conclude(Verdict::Brittle)
+    } else {
+        Step::Conclude(Verdict::Unclear(Doubt::NotRunAgain))
+    }
+}
+
+/// The test never passed in its own VM. Does it in a fresh one?
+fn fresh(rungs: Rungs, seen: Seen<'_>) -> Step {
+    if seen.has_fresh_pass(Birth::Exec) {
+        let flakiness = if seen.count(Rung::Immediate) + seen.count(Rung::End) > 0 {
+            Flakiness::StateDependent
+        } else {
+            Flakiness::Unplaced
+        };
+        return Step::Conclude(Verdict::Flaky(flakiness));
+    }
+    if seen.has_fresh_pass(Birth::Fork) {
+        return if seen.count(Rung::Confirm) < rungs.fresh.max(1) {
+            Step::Rerun(Rung::Confirm, Place::NewInterpreter)
+        } else {
+            Step::Conclude(Verdict::Unclear(Doubt::OnlyInForks))
+        };
+    }
+    let done = seen.count(Rung::Fresh);
+    if done < rungs.fresh {
+        return Step::Rerun(Rung::Fresh, fresh_place(done, rungs.fresh));
+    }
+    let reruns = &seen.trials[1..];
+    Step::Conclude(if reruns.is_empty() {
+        Verdict::Unexamined(Reason::RerunsOff)
+    } else if reruns.iter().all(|trial| trial.outcome.is_failure()) {
+        Verdict::Broken
+    } else {
+        Verdict::Unclear(Doubt::NotRunAgain)
+    })
+}
+
+/// The last of several fresh trials is a new interpreter, so that no verdict rests on forks alone:
+/// a fork has imported every test file, and that alone can break a test.
+fn fresh_place(done: u32, wanted: u32) -> Place {
+    if done + 1 >= wanted {
+        Place::NewInterpreter
+    } else {
+        Place::CheapestVm
+    }
+}
+
+/// The questions that the ladder asks of the trials so far.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    trials: &'a [Trial],
+}
+
+impl<'a> Seen<'a> {
+    fn of(self, rung: Rung) -> impl Iterator<Item = &'a Trial> {
+        self.trials.iter().filter(move |trial| trial.rung == rung)
+    }
+
+    fn last(self) -> &'a Trial {
+        self.trials
+            .last()
+            .expect("a suspect has at least the trial in which it failed")
+    }
+
+    fn count(self, rung: Rung) -> u32 {
+        u32::try_from(self.of(rung).count()).expect("reruns are counted in u32")
+    }
+
+    fn fresh_count(self) -> u32 {
+        self.count(Rung::Fresh)
+    }
+
+    fn has_pass(self, rung: Rung) -> bool {
+        self.of(rung).any(|trial| trial.outcome.is_pass())
+    }
+
+    fn all_fail(self, rung: Rung) -> bool {
+        self.of(rung).all(|trial| trial.outcome.is_failure())
+    }
+
+    fn same_vm_pass(self) -> Option<Rung> {
+        [Rung::OwnRerun, Rung::Immediate, Rung::End]
+            .into_iter()
+            .find(|rung| self.has_pass(*rung))
+    }
+
+    fn has_fresh_pass(self, birth: Birth) -> bool {
+        let mut fresh = self.of(Rung::Fresh).chain(self.of(Rung::Confirm));
+        fresh.any(|trial| trial.birth == birth && trial.outcome.is_pass())
+    }
+
+    fn vm_is_usable(self) -> bool {
+        self.trials
+            .iter()
+            .filter(|trial| trial.rung.is_same_vm())
+            .all(|trial| !trial.outcome.ends_vm())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::outcome::Outcome;
+    use crate::test::TestId;
+    use crate::trial::{Account, VmId};
+
+    const ENDED: Stage = Stage::SuiteEnded {
+        too_many_failures: false,
+        suite_vm_alive: true,
+    };
+
+    fn died() -> Outcome {
+        Outcome::VmDied {
+            how: "killed by signal 11".into(),
+        }
+    }
+
+    fn trial(rung: Rung, birth: Birth, outcome: Outcome) -> Trial {
+        Trial {
+            test: TestId::new("t"),
+            rung,
+            vm: VmId(0),
+            birth,
+            before: 0,
+            outcome,
+            duration: Duration::ZERO,
+            cost: Duration::ZERO,
+            account: Account::default(),
+        }
+    }
+
+    /// Climbs the ladder for a test whose every outcome is given by `outcome`, and returns the
+    /// verdict with the rungs that were climbed.
+    fn climb(
+        rungs: Rungs,
+        suite_vm_alive: bool,
+        mut outcome: impl FnMut(Rung, Birth, usize) -> Outcome,
+    ) -> (Verdict, Vec<(Rung, Birth)>) {
+        let mut trials = vec![trial(
+            Rung::Suite,
+            Birth::Exec,
+            outcome(Rung::Suite, Birth::Exec, 0),
+        )];
+        let mut stage = Stage::SuiteRunning;
+        for _ in 0..100 {
+            match next_step(rungs, &trials, stage) {
+                Step::Wait => {
+                    stage = Stage::SuiteEnded {
+                        too_many_failures: false,
+                        suite_vm_alive,
+                    }
+                }
+                Step::Rerun(rung, place) => {
+                    let birth = match place {
+                        Place::CheapestVm => Birth::Fork,
+                        Place::LastVm => trials.last().unwrap().birth,
+                        Place::SuiteVm | Place::NewInterpreter => Birth::Exec,
+                    };
+                    let outcome = outcome(rung, birth, trials.len());
+                    trials.push(trial(rung, birth, outcome));
+                }
+                Step::Conclude(verdict) => {
+                    let climbed = trials.iter().map(|t| (t.rung, t.birth)).collect();
+                    return (verdict, climbed);
+                }
+            }
+        }
+        panic!("the ladder has no end: {trials:?}");
+    }
+
+    fn passes_if(holds: bool) -> Outcome {
+        if holds {
+            Outcome::Passed
+        } else {
+            Outcome::Failed
+        }
+    }
+
+    #[test]
+    fn a_test_that_passes_at_once_and_alone_is_non_bursty() {
+        let (verdict, climbed) = climb(Rungs::default(), true, |_, _, n| passes_if(n > 0));
+        assert_eq!(verdict, Verdict::Flaky(Flakiness::NonBursty));
+        let rungs: Vec<Rung> = climbed.iter().map(|(rung, _)| *rung).collect();
+        assert_eq!(rungs, [Rung::Suite, Rung::Immediate, Rung::Look]);
+    }
+
+    #[test]
+    fn a_test_that_passes_only_at_the_end_is_bursty() {
+        let (verdict, _) = climb(Rungs::default(), true, |rung, _, _| {
+            passes_if(rung == Rung::End || rung == Rung::Look)
+        });
+        assert_eq!(verdict, Verdict::Flaky(Flakiness::Bursty));
+    }
+
+    #[test]
+    fn a_test_that_passes_only_in_fresh_vms_is_state_dependent_and_confirmed_in_an_interpreter() {
+        let (verdict, climbed) = climb(Rungs::default(), true, |rung, _, _| {
+            passes_if(!rung.is_same_vm())
+        });
+        assert_eq!(verdict, Verdict::Flaky(Flakiness::StateDependent));
+        assert_eq!(
+            climbed[3..],
+            [(Rung::Fresh, Birth::Fork), (Rung::Confirm, Birth::Exec)]
+        );
+    }
+
+    #[test]
+    fn a_test_that_passes_only_after_itself_is_brittle() {
+        let (verdict, climbed) = climb(Rungs::default(), true, |rung, _, _| {
+            passes_if(rung == Rung::Immediate || rung == Rung::AfterItself)
+        });
+        assert_eq!(verdict, Verdict::Brittle);
+        let looks: Vec<Birth> = climbed
+            .iter()
+            .filter_map(|(rung, birth)| (*rung == Rung::Look).then_some(*birth))
+            .collect();
+        assert_eq!(looks, [Birth::Fork, Birth::Fork, Birth::Exec]);
+    }
+
+    #[test]
+    fn one_pass_in_a_fresh_vm_is_enough_against_brittle() {
+        let (verdict, _) = climb(Rungs::default(), true, |rung, birth, _| {
+            passes_if(rung == Rung::Immediate || (rung == Rung::Look && birth == Birth::Exec))
+        });
+        assert_eq!(verdict, Verdict::Flaky(Flakiness::NonBursty));
+    }
+
+    #[test]
+    fn a_test_that_fails_each_time_is_broken_and_was_tried_in_a_new_interpreter() {
+        let (verdict, climbed) = climb(Rungs::default(), true, |_, _, _| Outcome::Failed);
+        assert_eq!(verdict, Verdict::Broken);
+        assert_eq!(
+            climbed[1..],
+            [
+                (Rung::Immediate, Birth::Exec),
+                (Rung::End, Birth::Exec),
+                (Rung::Fresh, Birth::Fork),
+                (Rung::Fresh, Birth::Exec),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_pass_that_only_forks_show_is_not_called_flaky() {
+        let (verdict, climbed) = climb(Rungs::default(), true, |_, birth, _| {
+            passes_if(birth == Birth::Fork)
+        });
+        assert_eq!(verdict, Verdict::Unclear(Doubt::OnlyInForks));
+        let confirms = climbed.iter().filter(|(rung, _)| *rung == Rung::Confirm);
+        assert_eq!(confirms.count(), 2);
+    }
+
+    #[test]
+    fn a_skip_on_a_rerun_is_never_a_pass() {
+        for rung_that_skips in [Rung::Immediate, Rung::End, Rung::Fresh] {
+            let (verdict, _) = climb(Rungs::default(), true, |rung, _, _| {
+                if rung == rung_that_skips {
+                    Outcome::Skipped
+                } else {
+                    Outcome::Failed
+                }
+            });
+            assert_eq!(verdict, Verdict::Unclear(Doubt::NotRunAgain));
+        }
+        let (verdict, _) = climb(Rungs::default(), true, |rung, _, _| match rung {
+            Rung::Immediate => Outcome::Passed,
+            Rung::Look => Outcome::Skipped,
+            _ => Outcome::Failed,
+        });
+        assert_eq!(verdict, Verdict::Unclear(Doubt::NotRunAgain));
+    }
+
+    #[test]
+    fn a_crashed_test_is_not_rerun_in_the_vm_that_died() {
+        let (verdict, climbed) = climb(Rungs::default(), true, |rung, _, _| {
+            if rung == Rung::Suite {
+                died()
+            } else {
+                Outcome::Passed
+            }
+        });
+        assert_eq!(verdict, Verdict::Flaky(Flakiness::Unplaced));
+        assert!(
+            climbed[1..].iter().all(|(rung, _)| !rung.is_same_vm()),
+            "{climbed:?}"
+        );
+    }
+
+    #[test]
+    fn the_end_rung_is_left_out_when_another_test_killed_the_vm() {
+        let (_, climbed) = climb(Rungs::default(), false, |_, _, _| Outcome::Failed);
+        assert!(
+            climbed.iter().all(|(rung, _)| *rung != Rung::End),
+            "{climbed:?}"
+        );
+    }
+
+    #[test]
+    fn without_reruns_a_failure_is_unexamined() {
+        let off = Rungs {
+            immediate: 0,
+            end: 0,
+            fresh: 0,
+        };
+        let (verdict, climbed) = climb(off, true, |_, _, _| Outcome::Failed);
+        assert_eq!(verdict, Verdict::Unexamined(Reason::RerunsOff));
+        assert_eq!(climbed.len(), 1);
+    }
+
+    #[test]
+    fn too_many_failures_stop_the_reruns_but_not_the_look_at_what_passed() {
+        let flood = Stage::SuiteEnded {
+            too_many_failures: true,
+            suite_vm_alive: true,
+        };
+        let failed = trial(Rung::Suite, Birth::Exec, Outcome::Failed);
+        let again = trial(Rung::Immediate, Birth::Exec, Outcome::Failed);
+        let passed = trial(Rung::Immediate, Birth::Exec, Outcome::Passed);
+        assert_eq!(
+            next_step(Rungs::default(), &[failed.clone(), again], flood),
+            Step::Conclude(Verdict::Unexamined(Reason::TooManyFailures))
+        );
+        assert_eq!(
+            next_step(Rungs::default(), &[failed, passed], flood),
+            Step::Rerun(Rung::Look, Place::CheapestVm)
+        );
+    }
+
+    #[test]
+    fn the_threshold_needs_both_the_ratio_and_the_floor() {
+        let threshold = Threshold::default();
+        assert!(!threshold.is_reached(1, 20), "5 %, but one failure");
+        assert!(!threshold.is_reached(10, 20), "the floor must be exceeded");
+        assert!(threshold.is_reached(11, 20));
+        assert!(threshold.is_reached(11, 1100), "exactly 1 %");
+        assert!(!threshold.is_reached(11, 1101), "just under 1 %");
+    }
+
+    #[test]
+    fn a_step_in_the_suites_vm_is_never_asked_for_after_a_fresh_one() {
+        let trials = [
+            trial(Rung::Suite, Birth::Exec, Outcome::Failed),
+            trial(Rung::Fresh, Birth::Fork, Outcome::Failed),
+        ];
+        assert!(matches!(
+            next_step(Rungs::default(), &trials, ENDED),
+            Step::Rerun(Rung::Fresh, _)
+        ));
+    }
+
+    proptest::proptest! {
+        /// What we plant is what we find: whatever the settings, a failure is called flaky only if
+        /// some rerun passed, and broken only if every rerun failed; and the ladder has an end.
+        #[test]
+        fn a_verdict_never_says_more_than_the_trials(
+            immediate in 0u32..4, end in 0u32..4, fresh in 0u32..4, alive: bool,
+            script in proptest::collection::vec(0u8..5, 40),
+        ) {
+            let mut outcomes = Vec::new();
+            let (verdict, climbed) = climb(Rungs { immediate, end, fresh }, alive, |rung, _, n| {
+                let outcome = match script[n % script.len()] {
+                    _ if rung == Rung::Suite => Outcome::Failed,
+                    0 | 1 => Outcome::Passed,
+                    2 => Outcome::Skipped,
+                    3 => died(),
+                    _ => Outcome::Failed,
+                };
+                outcomes.push(outcome.clone());
+                outcome
+            });
+            let reruns = &outcomes[1..];
+            let fresh_passed = climbed.iter().zip(&outcomes).any(|((rung, _), outcome)| {
+                !rung.is_same_vm() && outcome.is_pass()
+            });
+            match verdict {
+                Verdict::Flaky(_) => assert!(fresh_passed),
+                Verdict::Brittle => assert!(!fresh_passed && reruns.iter().any(Outcome::is_pass)),
+                Verdict::Broken => {
+                    assert!(!reruns.is_empty() && reruns.iter().all(Outcome::is_failure));
+                }
+                Verdict::Unclear(Doubt::OnlyInForks) => assert!(fresh_passed),
+                Verdict::Unclear(Doubt::NotRunAgain) => assert!(!fresh_passed),
+                Verdict::Unexamined(_) => assert!(reruns.is_empty()),
+            }
+        }
+    }
+}

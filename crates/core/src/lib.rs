@@ -1,0 +1,15 @@
+//! unflake's pure thought: the nouns, the techniques, and what they conclude.
+//!
+//! Nothing here has a clock, a file, a process, a thread or chance. A technique looks at the trials
+//! so far and says which experiment to do next, or what it concludes; `unflake-driver` does it.
+
+pub mod cost;
+pub mod event;
+pub mod ladder;
+pub mod outcome;
+pub mod pattern;
+pub mod plan;
+pub mod policy;
+pub mod test;
+pub mod trial;
+pub mod verdict;

@@ -1,0 +1,117 @@
+//! How a suite is to be examined: the settings of the ladder, for all tests and for some.
+
+use std::time::Duration;
+
+use crate::ladder::{Rungs, Threshold};
+use crate::pattern::Pattern;
+use crate::test::TestId;
+
+/// How a suite is to be examined.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// How often a failed test is run again.
+    pub rungs: Rungs,
+    /// From how many failures on nothing is run again.
+    pub threshold: Threshold,
+    /// How long a test may run; `None` is for ever.
+    pub timeout: Option<Duration>,
+    /// What is different for some tests. The first that matches and has a value gives it.
+    pub overrides: Vec<Override>,
+}
+
+/// What is different for the tests that a pattern names.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are those of `Rungs` and `Plan`")]
+pub struct Override {
+    pub tests: Pattern,
+    pub immediate: Option<u32>,
+    pub end: Option<u32>,
+    pub fresh: Option<u32>,
+    pub timeout: Option<Duration>,
+}
+
+impl Plan {
+    /// How often this test is run again after a failure.
+    pub fn rungs_for(&self, test: &TestId) -> Rungs {
+        Rungs {
+            immediate: self
+                .first(test, |one| one.immediate)
+                .unwrap_or(self.rungs.immediate),
+            end: self.first(test, |one| one.end).unwrap_or(self.rungs.end),
+            fresh: self
+                .first(test, |one| one.fresh)
+                .unwrap_or(self.rungs.fresh),
+        }
+    }
+
+    /// How long this test may run.
+    pub fn timeout_for(&self, test: &TestId) -> Option<Duration> {
+        self.first(test, |one| one.timeout).or(self.timeout)
+    }
+
+    /// Whether any failure at all can be examined further.
+    pub fn has_reruns(&self) -> bool {
+        let counts = |one: &Override| [one.immediate, one.end, one.fresh];
+        let mut all = self.overrides.iter().flat_map(counts).flatten();
+        let Rungs {
+            immediate,
+            end,
+            fresh,
+        } = self.rungs;
+        immediate + end + fresh > 0 || all.any(|count| count > 0)
+    }
+
+    fn first<T>(&self, test: &TestId, value: impl Fn(&Override) -> Option<T>) -> Option<T> {
+        let mut fitting = self
+            .overrides
+            .iter()
+            .filter(|one| one.tests.matches(test.name()));
+        fitting.find_map(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn override_of(pattern: &str, immediate: Option<u32>, end: Option<u32>) -> Override {
+        Override {
+            tests: Pattern::new(pattern),
+            immediate,
+            end,
+            fresh: None,
+            timeout: None,
+        }
+    }
+
+    #[test]
+    fn the_first_override_that_has_a_value_gives_it() {
+        let plan = Plan {
+            overrides: vec![
+                override_of("net.py::*", Some(5), None),
+                override_of("*", Some(7), Some(0)),
+            ],
+            ..Plan::default()
+        };
+        let rungs = plan.rungs_for(&TestId::new("net.py::ping"));
+        assert_eq!((rungs.immediate, rungs.end, rungs.fresh), (5, 0, 2));
+        let rungs = plan.rungs_for(&TestId::new("cart.py::total"));
+        assert_eq!((rungs.immediate, rungs.end, rungs.fresh), (7, 0, 2));
+    }
+
+    #[test]
+    fn an_override_alone_can_ask_for_reruns() {
+        let off = Rungs {
+            immediate: 0,
+            end: 0,
+            fresh: 0,
+        };
+        let mut plan = Plan {
+            rungs: off,
+            ..Plan::default()
+        };
+        assert!(!plan.has_reruns());
+        plan.overrides.push(override_of("a", None, Some(1)));
+        assert!(plan.has_reruns());
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether a run's findings make it fail.
+
+use crate::verdict::Finding;
+
+/// What the user wants of flaky failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Whether a run whose failures are all flaky succeeds.
+    pub flaky: FlakyResult,
+    /// Above how many flaky tests a run fails even so.
+    pub max_flaky: Option<usize>,
+}
+
+/// Whether a flaky failure is a failure of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlakyResult {
+    /// It is not.
+    Pass,
+    /// It is.
+    Fail,
+}
+
+impl Policy {
+    /// Whether these findings are problems by this policy.
+    pub fn is_met(self, findings: &[Finding]) -> bool {
+        let flaky = findings
+            .iter()
+            .filter(|finding| finding.verdict.is_flaky())
+            .count();
+        let all_flaky = flaky == findings.len();
+        let flaky_allowed = flaky == 0 || self.flaky == FlakyResult::Pass;
+        all_flaky && flaky_allowed && self.max_flaky.is_none_or(|most| flaky <= most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test::TestId;
+    use crate::verdict::{Flakiness, Verdict};
+
+    fn found(verdict: Verdict) -> Finding {
+        Finding {
+            test: TestId::new("t"),
+            verdict,
+            trials: Vec::new(),
+        }
+    }
+
+    const FLAKY: Verdict = Verdict::Flaky(Flakiness::Bursty);
+    const LENIENT: Policy = Policy {
+        flaky: FlakyResult::Pass,
+        max_flaky: None,
+    };
+
+    #[test]
+    fn only_flaky_failures_can_be_forgiven() {
+        assert!(LENIENT.is_met(&[]));
+        assert!(LENIENT.is_met(&[found(FLAKY)]));
+        assert!(!LENIENT.is_met(&[found(FLAKY), found(Verdict::Broken)]));
+        assert!(!LENIENT.is_met(&[found(Verdict::Brittle)]));
+    }
+
+    #[test]
+    fn flaky_failures_fail_the_run_when_the_user_says_so() {
+        let strict = Policy {
+            flaky: FlakyResult::Fail,
+            ..LENIENT
+        };
+        assert!(strict.is_met(&[]));
+        assert!(!strict.is_met(&[found(FLAKY)]));
+    }
+
+    #[test]
+    fn more_flaky_tests_than_allowed_fail_the_run() {
+        let two = Policy {
+            max_flaky: Some(2),
+            ..LENIENT
+        };
+        assert!(two.is_met(&[found(FLAKY), found(FLAKY)]));
+        assert!(!two.is_met(&[found(FLAKY), found(FLAKY), found(FLAKY)]));
+    }
+}

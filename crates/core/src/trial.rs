@@ -1,0 +1,115 @@
+//! One run of one test: where, when and why it was made, and how it ended.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::outcome::Outcome;
+use crate::test::TestId;
+
+/// One run of one test in one VM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// The test that ran.
+    pub test: TestId,
+    /// Why it was run.
+    pub rung: Rung,
+    /// Where it ran.
+    pub vm: VmId,
+    /// How that VM came to be.
+    pub birth: Birth,
+    /// How many trials that VM had done before this one.
+    pub before: usize,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The test's own time, as its framework measured it.
+    pub duration: Duration,
+    /// What the trial cost on the wall clock, the start of its VM included where it had a new one.
+    pub cost: Duration,
+    /// What the framework said about it.
+    pub account: Account,
+}
+
+/// What a framework says about a run: empty for a pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// What was wrong, in a line; for a skip, its reason.
+    pub message: String,
+    /// The framework's own failure text.
+    pub text: String,
+    /// What the test wrote, as the framework captured it.
+    pub output: String,
+}
+
+/// Why a trial was made: the steps of the ladder of Eloussi 2015, Fig. 3.1, and the checks on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rung {
+    /// The suite's own run of the test.
+    Suite,
+    /// In the same VM, by a rerun plugin that the project itself uses.
+    OwnRerun,
+    /// In the same VM, right after the failure (RERUN, `C_IMM`).
+    Immediate,
+    /// In the same VM, after the whole suite (POSTPONE, `C_END`).
+    End,
+    /// In a VM of its own (FORK, `C_NEW`).
+    Fresh,
+    /// In a VM of its own, to see whether a same-VM pass was only the failed run's own doing.
+    Look,
+    /// Once more in the VM of a failed look, to show that the test passes after itself.
+    AfterItself,
+    /// In a new interpreter, because until now only a forked VM saw it pass.
+    Confirm,
+}
+
+impl Rung {
+    /// The word for it in reports.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Suite => "suite",
+            Self::OwnRerun => "own-rerun",
+            Self::Immediate => "immediate",
+            Self::End => "end",
+            Self::Fresh => "fresh",
+            Self::Look => "look",
+            Self::AfterItself => "after-itself",
+            Self::Confirm => "confirm",
+        }
+    }
+
+    /// Whether it runs in a VM that had run something before.
+    pub fn is_same_vm(self) -> bool {
+        match self {
+            Self::Suite | Self::OwnRerun | Self::Immediate | Self::End | Self::AfterItself => true,
+            Self::Fresh | Self::Look | Self::Confirm => false,
+        }
+    }
+}
+
+/// A VM's number in one run of unflake, in the order of their starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VmId(pub u32);
+
+impl fmt::Display for VmId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "vm{}", self.0)
+    }
+}
+
+/// How a VM came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Birth {
+    /// A new interpreter that imported and collected by itself.
+    Exec,
+    /// A copy of a VM as it was after collection, before any test ran.
+    Fork,
+}
+
+impl Birth {
+    /// The word for it in reports.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Exec => "exec",
+            Self::Fork => "fork",
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What many trials of one test say about it. The trials themselves are the evidence.
+
+use crate::test::TestId;
+use crate::trial::Trial;
+
+/// A verdict with all it rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The test that failed.
+    pub test: TestId,
+    /// What it is.
+    pub verdict: Verdict,
+    /// Every trial of it, the failure in the suite first.
+    pub trials: Vec<Trial>,
+}
+
+/// What a failing test is.
+///
+/// Only `Flaky` says that the failure may be no fault of the code: all others keep the suite red.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It failed and passed on the same code.
+    Flaky(Flakiness),
+    /// It fails in every fresh VM, and passed only after its own failed run.
+    Brittle,
+    /// It failed each time it was run.
+    Broken,
+    /// The trials contradict each other in a way that must not be called flaky.
+    Unclear(Doubt),
+    /// It failed, and nothing was tried.
+    Unexamined(Reason),
+}
+
+/// Which kind of flaky a test is, by the rung that saw it pass (Eloussi 2015, Ch. 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flakiness {
+    /// It passed when it was run again at once.
+    NonBursty,
+    /// It passed in the same VM, but only after the suite.
+    Bursty,
+    /// It kept failing in its VM and passed in a fresh one.
+    StateDependent,
+    /// It passed in a fresh VM, and its own VM was not, or could not be, tried again.
+    Unplaced,
+}
+
+/// Why the trials do not settle it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// It passes in forked VMs and fails in new interpreters.
+    OnlyInForks,
+    /// A rerun skipped the test instead of running it, and none passed.
+    NotRunAgain,
+}
+
+/// Why nothing was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The share of failures reached the threshold.
+    TooManyFailures,
+    /// All reruns are switched off.
+    RerunsOff,
+    /// The run was interrupted or stopped before a verdict.
+    Cut,
+}
+
+impl Verdict {
+    /// Whether the failure is shown to be flaky.
+    pub fn is_flaky(self) -> bool {
+        matches!(self, Self::Flaky(_))
+    }
+
+    /// The one word for it in reports.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Flaky(_) => "flaky",
+            Self::Brittle => "brittle",
+            Self::Broken => "broken",
+            Self::Unclear(_) => "unclear",
+            Self::Unexamined(_) => "unexamined",
+        }
+    }
+
+    /// The word that narrows it down, if there is one.
+    pub fn kind(self) -> Option<&'static str> {
+        match self {
+            Self::Flaky(Flakiness::NonBursty) => Some("non-bursty"),
+            Self::Flaky(Flakiness::Bursty) => Some("bursty"),
+            Self::Flaky(Flakiness::StateDependent) => Some("state-dependent"),
+            Self::Flaky(Flakiness::Unplaced) => Some("unplaced"),
+            Self::Unclear(Doubt::OnlyInForks) => Some("only-in-forks"),
+            Self::Unclear(Doubt::NotRunAgain) => Some("not-run-again"),
+            Self::Unexamined(Reason::TooManyFailures) => Some("too-many-failures"),
+            Self::Unexamined(Reason::RerunsOff) => Some("reruns-off"),
+            Self::Unexamined(Reason::Cut) => Some("cut"),
+            Self::Brittle | Self::Broken => None,
+        }
+    }
+
+    /// What it means for the person who must act on it, in a sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Flaky(Flakiness::NonBursty) => {
+                "passed when run again at once, and passes alone: plain non-determinism"
+            }
+            Self::Flaky(Flakiness::Bursty) => {
+                "passed only after the suite: an outside condition came and went"
+            }
+            Self::Flaky(Flakiness::StateDependent) => {
+                "passed only in a fresh VM: state left by an earlier test breaks it"
+            }
+            Self::Flaky(Flakiness::Unplaced) => {
+                "passed in a fresh VM; its own VM was not tried again, so the kind is open"
+            }
+            Self::Brittle => {
+                "fails alone in every fresh VM and passes only after itself: \
+                 it needs state that its own failed run leaves behind"
+            }
+            Self::Broken => "failed each time it was run",
+            Self::Unclear(Doubt::OnlyInForks) => {
+                "passes in forked VMs but not in a new interpreter: not called flaky"
+            }
+            Self::Unclear(Doubt::NotRunAgain) => {
+                "a rerun skipped it instead of running it: not called flaky"
+            }
+            Self::Unexamined(Reason::TooManyFailures) => {
+                "not examined: so many tests failed that the change is probably broken"
+            }
+            Self::Unexamined(Reason::RerunsOff) => "not examined: reruns are switched off",
+            Self::Unexamined(Reason::Cut) => "not examined: the run ended before a verdict",
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! All VMs of a run, and the one queue of what they say.
+//!
+//! The fleet does the greetings by itself and turns words and deaths into happenings. What to do
+//! about them is the session's.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::process::Command as Process;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use camino::Utf8PathBuf;
+use unflake_core::event::Event;
+use unflake_core::trial::{Birth, VmId};
+
+use crate::hub::{self, Incoming};
+use crate::output::Output;
+use crate::protocol::{
+    Collected, Command, Hello, Inability, Message, PROTOCOL, Parsed, Ran, StopKind, Worker,
+};
+use crate::stack::read_stack;
+use crate::vm::{Vm, describe};
+
+/// After its process has ended, a VM's last words have this long to arrive.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// All VMs of a run.
+pub struct Fleet {
+    folder: tempfile::TempDir,
+    queue: Receiver<Incoming>,
+    sender: Sender<Incoming>,
+    vms: BTreeMap<VmId, Vm>,
+    born: u32,
+    events: Sender<Event>,
+    hello: Option<Hello>,
+}
+
+/// Something that happened to the fleet.
+pub enum Happening {
+    /// A VM's framework has read its configuration and waits for [`Fleet::collect`].
+    Parsed(VmId, Parsed),
+    /// A VM has collected and waits for tests.
+    Ready(VmId, Box<Collected>),
+    /// A forked VM has said hello and waits for tests.
+    Cloned(VmId),
+    /// A VM cannot be forked.
+    Unforked(VmId, String),
+    /// A VM has run a test.
+    Ran(VmId, Box<Ran>),
+    /// A VM does not know the test that it was told to run.
+    Unknown(VmId),
+    /// A test ended its VM's session; the VM ends by itself soon.
+    Stopped(VmId, StopKind, String),
+    /// A VM cannot work.
+    Unable(VmId, Inability, String),
+    /// A VM broke the protocol, and was killed.
+    Garbled(VmId, String),
+    /// A VM has ended.
+    Ended(VmId, Fate),
+    /// The time given to [`Fleet::next`] has come.
+    Deadline,
+    /// The user wants to stop.
+    Interrupted,
+}
+
+/// How a VM ended.
+pub struct Fate {
+    /// In words: "exit status 1", "killed by signal 11 (SIGSEGV)".
+    pub how: String,
+    /// What it wrote.
+    pub output: Output,
+}
+
+/// Stops a run from another thread, a signal handler's for example.
+#[derive(Clone)]
+pub struct Interrupter(Sender<Incoming>);
+
+impl Interrupter {
+    /// Asks the run to stop. It does so at once; calling it again changes nothing.
+    pub fn interrupt(&self) {
+        // A run that is over needs no stopping.
+        drop(self.0.send(Incoming::Interrupted));
+    }
+}
+
+/// Our trouble with starting a VM: we could not even ask.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// No scratch folder or socket.
+    #[error("cannot prepare a folder for the run's sockets")]
+    Scratch(#[source] io::Error),
+    /// No process.
+    #[error("cannot start `{command}`")]
+    Spawn {
+        /// The command.
+        command: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another version of unflake's runner answered.
+    #[error("the runner speaks protocol {theirs} and this unflake speaks {ours}")]
+    Protocol {
+        /// Its version.
+        theirs: u32,
+        /// Our version.
+        ours: u32,
+    },
+}
+
+impl Fleet {
+    /// A fleet without VMs; everything that is worth telling goes to `events`.
+    pub fn new(events: Sender<Event>) -> Result<Self, StartError> {
+        adopt_orphans();
+        let folder = tempfile::Builder::new()
+            .prefix("unflake-")
+            .tempdir()
+            .map_err(StartError::Scratch)?;
+        let (sender, queue) = channel();
+        hub::listen(&folder.path().join("channel"), sender.clone()).map_err(StartError::Scratch)?;
+        Ok(Self {
+            folder,
+            queue,
+            sender,
+            vms: BTreeMap::new(),
+            born: 0,
+            events,
+            hello: None,
+        })
+    }
+
+    /// A handle that stops the run.
+    pub fn interrupter(&self) -> Interrupter {
+        Interrupter(self.sender.clone())
+    }
+
+    /// A private folder that lives as long as the fleet.
+    pub fn folder(&self) -> Utf8PathBuf {
+        Utf8PathBuf::from_path_buf(self.folder.path().to_owned())
+            .unwrap_or_else(|path| Utf8PathBuf::from(path.to_string_lossy().into_owned()))
+    }
+
+    /// Starts a new interpreter. It says hello, is told to `start`, and next comes `Parsed`.
+    pub fn spawn(&mut self, mut process: Process, start: Command) -> Result<VmId, StartError> {
+        let vm = self.number();
+        process
+            .env("UNFLAKE_CHANNEL", self.folder.path().join("channel"))
+            .env("UNFLAKE_VM", vm.0.to_string());
+        let command = format!("{}", process.get_program().display());
+        let mut spawned = Vm::spawn(vm, process, self.sender.clone())
+            .map_err(|source| StartError::Spawn { command, source })?;
+        spawned.launch = Some(start);
+        self.vms.insert(vm, spawned);
+        Ok(vm)
+    }
+
+    /// Makes a copy of a VM. Next comes `Cloned` or `Unforked`.
+    pub fn fork(&mut self, parent: VmId) -> VmId {
+        let vm = self.number();
+        let output = self.vms.get(&parent).map(|vm| vm.output.clone());
+        let copy = Vm::forked(parent, output.unwrap_or_default());
+        self.vms.insert(vm, copy);
+        self.tell(parent, &Command::Fork { vm: vm.0 });
+        vm
+    }
+
+    /// Lets a VM that has parsed its configuration collect. Next comes `Ready`.
+    pub fn collect(&mut self, vm: VmId, worker: Option<Worker>) {
+        self.tell(vm, &Command::Collect { worker });
+    }
+
+    /// Tells a VM to do something. A VM that is gone is told nothing.
+    pub fn tell(&mut self, vm: VmId, command: &Command) {
+        if let Some(vm) = self.vms.get_mut(&vm) {
+            vm.tell(command);
+        }
+    }
+
+    /// The VM with this number, while it lives.
+    pub fn vm(&self, vm: VmId) -> Option<&Vm> {
+        self.vms.get(&vm)
+    }
+
+    /// Counts a trial, and says how many the VM had done before.
+    pub fn count_trial(&mut self, vm: VmId) -> usize {
+        self.vms.get_mut(&vm).map_or(0, |vm| {
+            vm.trials += 1;
+            vm.trials - 1
+        })
+    }
+
+    /// What the first VM said of itself.
+    pub fn hello(&self) -> Option<&Hello> {
+        self.hello.as_ref()
+    }
+
+    /// The stacks of a VM that hangs.
+    pub fn stack(&self, id: VmId) -> Option<String> {
+        let vm = self.vms.get(&id)?;
+        let file: PathBuf = self.folder.path().join(format!("{}.stack", id.0));
+        read_stack(vm.pid?, vm.stack_signal?, &file)
+    }
+
+    /// Ends a VM and its process group. `Ended` still follows for an interpreter of ours.
+    pub fn kill(&mut self, id: VmId) {
+        let Some(vm) = self.vms.get(&id) else { return };
+        vm.kill();
+        if vm.birth == Birth::Fork {
+            self.bury(id);
+        }
+    }
+
+    /// Waits for the next happening, until `deadline` if there is one.
+    pub fn next(&mut self, deadline: Option<Instant>) -> Result<Happening, StartError> {
+        loop {
+            if let Some(happening) = self.gone() {
+                return Ok(happening);
+            }
+            let patience = self.vms.values().filter_map(|vm| vm.exited.as_ref());
+            let patience = patience.map(|(since, _)| *since + LAST_WORDS).min();
+            let until = [deadline, patience].into_iter().flatten().min();
+            let incoming = match until {
+                None => self
+                    .queue
+                    .recv()
+                    .map_err(|_| RecvTimeoutError::Disconnected),
+                Some(until) => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    self.queue.recv_timeout(left)
+                }
+            };
+            match incoming {
+                Ok(incoming) => {
+                    if let Some(happening) = self.take(incoming)? {
+                        return Ok(happening);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) if deadline.is_some_and(|d| d <= Instant::now()) => {
+                    return Ok(Happening::Deadline);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    unreachable!("the fleet holds a sender of its own queue")
+                }
+            }
+        }
+    }
+
+    fn number(&mut self) -> VmId {
+        self.born += 1;
+        VmId(self.born - 1)
+    }
+
+    fn take(&mut self, incoming: Incoming) -> Result<Option<Happening>, StartError> {
+        match incoming {
+            Incoming::Connected(id, stream) => {
+                if let Some(vm) = self.vms.get_mut(&id) {
+                    vm.connect(stream);
+                }
+                Ok(None)
+            }
+            Incoming::Said(id, message) if self.vms.contains_key(&id) => self.hear(id, *message),
+            // The late words of a VM that we have buried.
+            Incoming::Said(..) => Ok(None),
+            Incoming::Garbled(id, line) => {
+                self.kill(id);
+                Ok(Some(Happening::Garbled(id, line)))
+            }
+            Incoming::Closed(id) => Ok(self.closed(id)),
+            Incoming::Exited(id, status) => {
+                if let Some(vm) = self.vms.get_mut(&id) {
+                    vm.exited = Some((Instant::now(), describe(&status)));
+                    // What it left running must not outlive it, nor hold its channel open.
+                    vm.kill();
+                }
+                Ok(None)
+            }
+            Incoming::Interrupted => Ok(Some(Happening::Interrupted)),
+        }
+    }
+
+    fn hear(&mut self, id: VmId, message: Message) -> Result<Option<Happening>, StartError> {
+        Ok(match message {
+            Message::Hello(hello) => return self.greet(id, hello),
+            Message::Back { .. } | Message::Forked { .. } | Message::Reaped { .. } => None,
+            Message::Unable { why, detail, .. } => Some(Happening::Unable(id, why, detail)),
+            Message::Parsed(parsed) => Some(Happening::Parsed(id, parsed)),
+            Message::Tests(collected) => Some(Happening::Ready(id, Box::new(collected))),
+            Message::Ran(ran) => Some(Happening::Ran(id, Box::new(ran))),
+            Message::Unknown(_) => Some(Happening::Unknown(id)),
+            Message::Stopped { why, message, .. } => Some(Happening::Stopped(id, why, message)),
+            Message::Unforked { vm, why } => {
+                self.vms.remove(&VmId(vm));
+                Some(Happening::Unforked(VmId(vm), why))
+            }
+        })
+    }
+
+    fn greet(&mut self, id: VmId, hello: Hello) -> Result<Option<Happening>, StartError> {
+        if hello.protocol != PROTOCOL {
+            return Err(StartError::Protocol {
+                theirs: hello.protocol,
+                ours: PROTOCOL,
+            });
+        }
+        let Some(vm) = self.vms.get_mut(&id) else {
+            return Ok(None);
+        };
+        vm.pid = Some(nix::unistd::Pid::from_raw(hello.pid));
+        vm.stack_signal = Some(hello.stack_signal);
+        let birth = vm.birth;
+        let start = vm.launch.take();
+        self.hello.get_or_insert(hello);
+        // The events have no reader only when the run is given up.
+        drop(self.events.send(Event::VmStarted { vm: id, birth }));
+        Ok(match start {
+            Some(start) => {
+                self.tell(id, &start);
+                None
+            }
+            None => Some(Happening::Cloned(id)),
+        })
+    }
+
+    /// A closed channel is the end of a fork; an interpreter of ours is over when its process is.
+    fn closed(&mut self, id: VmId) -> Option<Happening> {
+        let vm = self.vms.get_mut(&id)?;
+        vm.disconnect();
+        if vm.birth == Birth::Exec {
+            return None;
+        }
+        let output = vm.output.clone();
+        let how = "ended unexpectedly".to_owned();
+        self.kill(id);
+        Some(Happening::Ended(id, Fate { how, output }))
+    }
+
+    /// An interpreter whose process has ended, once its last words are here or late.
+    fn gone(&mut self) -> Option<Happening> {
+        let now = Instant::now();
+        let (id, how) = self.vms.iter().find_map(|(id, vm)| {
+            let (since, how) = vm.exited.as_ref()?;
+            (vm.has_spoken() || now >= *since + LAST_WORDS).then(|| (*id, how.clone()))
+        })?;
+        let output = self.vms.remove(&id)?.output;
+        Some(Happening::Ended(id, Fate { how, output }))
+    }
+
+    /// Forgets a killed fork, and lets its parent collect it.
+    fn bury(&mut self, id: VmId) {
+        let Some(vm) = self.vms.remove(&id) else {
+            return;
+        };
+        if let (Some(parent), Some(pid)) = (vm.parent, vm.pid) {
+            self.tell(parent, &Command::Reap { pid: pid.as_raw() });
+        }
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        for vm in self.vms.values() {
+            vm.kill();
+        }
+    }
+}
+
+/// Makes us the parent of processes whose own parent dies, so that none escapes us.
+#[cfg(target_os = "linux")]
+fn adopt_orphans() {
+    // Should it fail, a process that leaves its group can outlive an interrupted run.
+    let adopted = nix::sys::prctl::set_child_subreaper(true);
+    debug_assert!(adopted.is_ok(), "prctl knows this since Linux 3.4");
+}
+
+#[cfg(not(target_os = "linux"))]
+fn adopt_orphans() {}

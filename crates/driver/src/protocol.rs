@@ -1,0 +1,323 @@
+//! The messages between driver and runner, as `docs/protocol.md` describes them.
+
+use serde::{Deserialize, Serialize};
+use unflake_core::test::TestId;
+
+/// The version of the protocol that this driver speaks.
+pub const PROTOCOL: u32 = 1;
+
+/// What the driver tells a runner to do.
+#[derive(Debug, Serialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Command {
+    /// Start the framework with these arguments.
+    Start {
+        /// The user's framework arguments.
+        args: Vec<String>,
+        /// Whether the framework's own reports and caches belong to another VM.
+        guest: bool,
+    },
+    /// Collect the tests, as this one of several parallel VMs, or alone.
+    Collect {
+        /// Which of several, if there are several.
+        worker: Option<Worker>,
+    },
+    /// Run a test as the framework would.
+    Run(Target),
+    /// Tear down what is set up, then run a test with its set-up redone.
+    Rerun(Target),
+    /// Make a copy of this VM that answers as VM `vm`.
+    Fork {
+        /// The number of the copy.
+        vm: u32,
+    },
+    /// Collect the exit status of a forked copy that has ended.
+    Reap {
+        /// The process.
+        pid: i32,
+    },
+    /// End the session.
+    Finish {},
+}
+
+/// One of several VMs that share a suite.
+#[derive(Clone, Debug, Serialize)]
+pub struct Worker {
+    /// Which one, from 0.
+    pub number: usize,
+    /// How many there are.
+    pub count: usize,
+    /// An id that all VMs of the run share.
+    pub run: String,
+}
+
+/// A test to run, and the test that follows it in this VM.
+#[derive(Clone, Debug, Serialize)]
+pub struct Target {
+    /// The test.
+    #[serde(flatten)]
+    pub test: Name,
+    /// What runs next here, so that wider fixtures live as long as in a plain run.
+    pub next: Option<Name>,
+}
+
+/// A test's id on the wire.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Name {
+    /// The framework's own name.
+    pub test: String,
+    /// The place among tests of the same name.
+    pub copy: u32,
+}
+
+impl From<&TestId> for Name {
+    fn from(test_id: &TestId) -> Self {
+        Self {
+            test: test_id.name().to_owned(),
+            copy: test_id.copy(),
+        }
+    }
+}
+
+impl Name {
+    /// The id that it stands for.
+    pub fn to_id(&self) -> TestId {
+        TestId::copy_of(&self.test, self.copy)
+    }
+}
+
+/// What a runner says.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub enum Message {
+    /// The runner is there.
+    Hello(Hello),
+    /// A test had closed the channel, and this connection takes its place.
+    Back {
+        /// The VM that speaks.
+        vm: u32,
+    },
+    /// The runner cannot work in this VM.
+    Unable {
+        /// The VM that speaks.
+        vm: u32,
+        /// Which kind of trouble.
+        why: Inability,
+        /// What exactly.
+        detail: String,
+    },
+    /// The framework has read its configuration.
+    Parsed(Parsed),
+    /// The framework has collected.
+    Tests(Collected),
+    /// A test has run.
+    Ran(Ran),
+    /// This VM has no such test.
+    Unknown(Name),
+    /// A test ended the whole session; the VM ends by itself.
+    Stopped {
+        /// The test.
+        #[serde(flatten)]
+        test: Name,
+        /// How it did that.
+        why: StopKind,
+        /// What it said.
+        message: String,
+    },
+    /// A copy of the VM was made.
+    Forked {
+        /// The number of the copy.
+        vm: u32,
+        /// Its process.
+        pid: i32,
+    },
+    /// No copy of the VM can be made.
+    Unforked {
+        /// The number that the copy would have had.
+        vm: u32,
+        /// Why not.
+        why: String,
+    },
+    /// The exit status of a copy was collected.
+    Reaped {
+        /// The process.
+        pid: i32,
+    },
+}
+
+/// Who a runner is.
+#[derive(Debug, Deserialize)]
+pub struct Hello {
+    /// The version of the protocol that it speaks.
+    pub protocol: u32,
+    /// The VM that speaks.
+    pub vm: u32,
+    /// Its process.
+    pub pid: i32,
+    /// The framework.
+    pub framework: String,
+    /// The framework's version.
+    pub framework_version: String,
+    /// The language's version.
+    pub language_version: String,
+    /// The signal that makes it write all stacks into `<vm>.stack` beside the channel.
+    pub stack_signal: i32,
+}
+
+/// Why a runner cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Inability {
+    /// The framework is not installed.
+    NoFramework,
+    /// The framework is older than the runner supports.
+    OldFramework,
+}
+
+/// What the framework's configuration asks for.
+#[derive(Debug, Deserialize)]
+pub struct Parsed {
+    /// How many parallel workers the project's own options switch on.
+    pub workers: Option<Workers>,
+    /// Whether the options want a debugger.
+    pub interactive: bool,
+    /// Whether the options want no test to run.
+    pub collect_only: bool,
+}
+
+/// A number of workers.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Workers {
+    /// This many.
+    Count(usize),
+    /// As many as there are processors, by whatever word.
+    Automatic(String),
+}
+
+/// What the framework collected.
+#[derive(Debug, Deserialize)]
+pub struct Collected {
+    /// The folder that names are relative to.
+    pub root: String,
+    /// The framework's configuration file, if there is one.
+    pub config_file: Option<String>,
+    /// The tests in the framework's own order.
+    pub tests: Vec<Listed>,
+    /// What could not be collected.
+    pub errors: Vec<Error>,
+    /// Whether the framework runs no test because of these errors.
+    pub blocked: bool,
+    /// How many tests its options leave out.
+    pub deselected: usize,
+    /// Arguments that make another VM behave as this one.
+    pub replay: Vec<String>,
+    /// The paths and ids among the arguments.
+    pub positional: Vec<String>,
+    /// The framework's own report file, if its options ask for one.
+    pub own_report: Option<String>,
+}
+
+/// A test in a list.
+#[derive(Debug, Deserialize)]
+pub struct Listed {
+    /// Its name.
+    #[serde(flatten)]
+    pub name: Name,
+    /// The file that defines it, relative to the root.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+/// Something that could not be collected.
+#[derive(Debug, Deserialize)]
+pub struct Error {
+    /// What.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// The framework's own text.
+    pub text: String,
+}
+
+/// The result of one command to run a test.
+#[derive(Debug, Deserialize)]
+pub struct Ran {
+    /// The test.
+    #[serde(flatten)]
+    pub test: Name,
+    /// Its attempts: more than one if a plugin of the project reran it. None means that nothing ran.
+    pub attempts: Vec<Attempt>,
+    /// Why the framework now wants to stop the session.
+    pub stop: Option<String>,
+}
+
+/// One attempt at a test.
+#[derive(Debug, Deserialize)]
+pub struct Attempt {
+    /// How it ended.
+    pub outcome: WireOutcome,
+    /// The test's own time.
+    pub seconds: f64,
+    /// What was wrong, in a line.
+    pub message: String,
+    /// The framework's own text.
+    pub text: String,
+    /// What the test wrote.
+    pub output: String,
+}
+
+/// The outcomes that a runner can report; a dead or hung VM reports none.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "`unflake_core::outcome` says what each means")]
+pub enum WireOutcome {
+    Passed,
+    Failed,
+    Errored,
+    Skipped,
+    Xfailed,
+    Xpassed,
+}
+
+/// How a test ended the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopKind {
+    /// By an interruption that it raised itself.
+    Interrupt,
+    /// By the framework's own call for that.
+    Exit,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_one_flat_object() {
+        let name = Name::from(&TestId::new("a.py::t[x\ny]"));
+        let command = Command::Run(Target {
+            test: name.clone(),
+            next: Some(name),
+        });
+        assert_eq!(
+            serde_json::to_string(&command).unwrap(),
+            r#"{"do":"run","test":"a.py::t[x\ny]","copy":0,"next":{"test":"a.py::t[x\ny]","copy":0}}"#
+        );
+        assert_eq!(
+            serde_json::to_string(&Command::Finish {}).unwrap(),
+            r#"{"do":"finish"}"#
+        );
+    }
+
+    #[test]
+    fn unknown_fields_are_ignored_and_unknown_messages_are_not() {
+        let known = r#"{"say":"back","vm":3,"mood":"fine"}"#;
+        assert!(matches!(
+            serde_json::from_str(known).unwrap(),
+            Message::Back { vm: 3 }
+        ));
+        assert!(serde_json::from_str::<Message>(r#"{"say":"sing"}"#).is_err());
+    }
+}

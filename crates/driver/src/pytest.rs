@@ -1,0 +1,102 @@
+//! pytest as a framework: how a VM with our runner in it is started.
+
+use std::fs;
+use std::io;
+use std::process::Command as Process;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::test::TestId;
+
+use crate::protocol::{Collected, Command};
+
+/// The runner, as it is written beside the channel of a run.
+const RUNNER: [(&str, &str); 4] = [
+    (
+        "unflake_pytest.py",
+        include_str!("../../../runners/pytest/unflake_pytest.py"),
+    ),
+    (
+        "unflake_channel.py",
+        include_str!("../../../runners/pytest/unflake_channel.py"),
+    ),
+    (
+        "unflake_guest.py",
+        include_str!("../../../runners/pytest/unflake_guest.py"),
+    ),
+    (
+        "unflake_reports.py",
+        include_str!("../../../runners/pytest/unflake_reports.py"),
+    ),
+];
+
+/// A project that is tested with pytest.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// The folder in which pytest is started.
+    pub folder: Utf8PathBuf,
+    /// The project's own interpreter.
+    pub python: Utf8PathBuf,
+    /// The user's arguments for pytest.
+    pub args: Vec<String>,
+}
+
+impl Project {
+    /// Writes the runner into `folder`.
+    pub fn install_runner(folder: &Utf8Path) -> io::Result<()> {
+        let runner = folder.join("runner");
+        fs::create_dir(&runner)?;
+        for (name, text) in RUNNER {
+            fs::write(runner.join(name), text)?;
+        }
+        Ok(())
+    }
+
+    /// The process of a VM whose runner was installed in `folder`.
+    pub fn process(&self, folder: &Utf8Path) -> Process {
+        let mut process = Process::new(&self.python);
+        process
+            .arg(folder.join("runner/unflake_pytest.py"))
+            .current_dir(&self.folder);
+        process
+    }
+
+    /// Starts pytest as the user would, or, as a guest, without its own reports.
+    pub fn start(&self, guest: bool, replay: &[String]) -> Command {
+        let args = self.args.iter().chain(replay).cloned().collect();
+        Command::Start { args, guest }
+    }
+
+    /// Starts pytest for one test alone, under the configuration of the whole suite.
+    ///
+    /// `None` if the test's name does not begin with a file, so that pytest could not select it.
+    pub fn start_alone(&self, suite: &Collected, test: &TestId) -> Option<Command> {
+        let root = Utf8Path::new(&suite.root);
+        let (file, rest) = test.name().split_once("::").unwrap_or((test.name(), ""));
+        if !root.join(file).is_file() || file.contains('[') {
+            return None;
+        }
+        let mut args = self.options(suite);
+        let own_config = args
+            .iter()
+            .any(|arg| arg == "-c" || arg.starts_with("--config-file"));
+        if let (Some(config_file), false) = (&suite.config_file, own_config) {
+            args.extend(["-c".to_owned(), config_file.clone()]);
+        }
+        args.push(format!("--rootdir={root}"));
+        args.extend(suite.replay.iter().cloned());
+        let separator = if rest.is_empty() { "" } else { "::" };
+        args.push(format!("{}{separator}{rest}", root.join(file)));
+        Some(Command::Start { args, guest: true })
+    }
+
+    /// The user's arguments without the paths and ids among them.
+    pub fn options(&self, suite: &Collected) -> Vec<String> {
+        let mut args = self.args.clone();
+        for positional in &suite.positional {
+            if let Some(at) = args.iter().rposition(|arg| arg == positional) {
+                args.remove(at);
+            }
+        }
+        args
+    }
+}

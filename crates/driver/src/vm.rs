@@ -1,0 +1,155 @@
+//! One VM: a process of the project's interpreter with our runner inside, in a process group of
+//! its own, so that everything it started can be ended with it.
+
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use unflake_core::trial::{Birth, VmId};
+
+use crate::hub::Incoming;
+use crate::output::Output;
+use crate::protocol;
+
+/// One VM as the driver sees it.
+pub struct Vm {
+    /// How it came to be.
+    pub birth: Birth,
+    /// Its process, which leads its process group. Unknown until a forked one says hello.
+    pub pid: Option<Pid>,
+    /// The VM that it was forked from.
+    pub parent: Option<VmId>,
+    /// The signal that makes it write its stacks, once it has said hello.
+    pub stack_signal: Option<i32>,
+    /// How many trials it has done.
+    pub trials: usize,
+    /// When we asked for it.
+    pub started: Instant,
+    /// When its process ended and how, once we know. Its last words may still be on their way.
+    pub exited: Option<(Instant, String)>,
+    /// What its framework is to be started with.
+    pub launch: Option<protocol::Command>,
+    /// What it wrote; a forked VM writes into its parent's.
+    pub output: Output,
+    channel: Option<UnixStream>,
+    connections: Connections,
+}
+
+/// How many connections a VM has made, and how many of them have ended.
+#[derive(Clone, Copy, Default)]
+struct Connections {
+    made: usize,
+    ended: usize,
+}
+
+impl Vm {
+    /// Starts a process and a thread that waits for its end.
+    pub fn spawn(id: VmId, mut command: Command, queue: Sender<Incoming>) -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone()?)
+            .stderr(writer)
+            .process_group(0)
+            .spawn()?;
+        // The command holds our copies of the pipe's writing end: the output ends with the VM.
+        drop(command);
+        let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
+        thread::spawn(move || {
+            let status = child.wait();
+            // Without a reader the run is over, and nobody wants to know.
+            drop(queue.send(Incoming::Exited(id, status)));
+        });
+        let vm = Self::new(Birth::Exec, None, Output::drain(reader));
+        Ok(Self {
+            pid: Some(Pid::from_raw(pid)),
+            ..vm
+        })
+    }
+
+    /// A copy of `parent` that will say hello by itself.
+    pub fn forked(parent: VmId, output: Output) -> Self {
+        Self::new(Birth::Fork, Some(parent), output)
+    }
+
+    fn new(birth: Birth, parent: Option<VmId>, output: Output) -> Self {
+        Self {
+            birth,
+            pid: None,
+            parent,
+            stack_signal: None,
+            trials: 0,
+            started: Instant::now(),
+            exited: None,
+            launch: None,
+            output,
+            channel: None,
+            connections: Connections::default(),
+        }
+    }
+
+    /// Takes a new connection of this VM.
+    pub fn connect(&mut self, channel: UnixStream) {
+        self.connections.made += 1;
+        self.channel = Some(channel);
+    }
+
+    /// Notes that a connection of this VM has ended.
+    pub fn disconnect(&mut self) {
+        self.connections.ended += 1;
+    }
+
+    /// Whether all that it will ever say has arrived.
+    pub fn has_spoken(&self) -> bool {
+        let Connections { made, ended } = self.connections;
+        self.exited.is_some() && made > 0 && made == ended
+    }
+
+    /// Tells the VM to do something. That it is gone shows soon enough, by its end.
+    pub fn tell(&mut self, command: &protocol::Command) {
+        let Some(channel) = &mut self.channel else {
+            return;
+        };
+        let mut line = serde_json::to_vec(command).expect("commands hold only text and numbers");
+        line.push(b'\n');
+        // A VM that closed its channel says so by its end, which is an event of its own.
+        drop(channel.write_all(&line));
+    }
+
+    /// Ends the VM and everything in its process group.
+    pub fn kill(&self) {
+        let Some(pid) = self.pid else { return };
+        match killpg(pid, Signal::SIGKILL) {
+            // Gone already, or only zombies are left in it (macOS says EPERM for those).
+            Ok(()) | Err(Errno::ESRCH | Errno::EPERM) => {}
+            Err(errno) => unreachable!("killing our own process group failed: {errno}"),
+        }
+    }
+}
+
+/// How a process ended, in words.
+pub fn describe(status: &io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exit status {code}"),
+            (None, Some(signal)) => {
+                let name = Signal::try_from(signal).map_or("unknown", Signal::as_str);
+                let hint = if name == "SIGKILL" {
+                    ", perhaps for memory"
+                } else {
+                    ""
+                };
+                format!("killed by signal {signal} ({name}{hint})")
+            }
+            (None, None) => "ended without a status".to_owned(),
+        },
+        Err(error) => format!("lost ({error})"),
+    }
+}

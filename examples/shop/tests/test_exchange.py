@@ -1,0 +1,5 @@
+import shop
+
+
+def test_rate_of_the_day():
+    assert shop.exchange_rate() > 1

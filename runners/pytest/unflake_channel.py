@@ -1,0 +1,112 @@
+"""The guest's own way to the driver: a socket, and a file for the stacks of a hung test.
+
+Nothing here knows pytest. `docs/protocol.md` says what travels over the channel.
+"""
+
+import faulthandler
+import fcntl
+import json
+import os
+import signal
+import socket
+import sys
+from typing import Any, Dict, Optional, Tuple
+
+TEXT_LIMIT = 64 * 1024
+Message = Dict[str, Any]
+
+
+class Channel:
+    """The socket to the driver. It survives tests that close, patch or fork what it stands on.
+
+    Every function it needs later is taken at the start, because a test may replace `os.write` or
+    `socket.socket` and forget to put it back.
+    """
+
+    def __init__(self, address: str, vm: int) -> None:
+        self._socket, self._fstat, self._write, self._read = socket.socket, os.fstat, os.write, os.read
+        self._getpid, self._exit, self._close, self._fcntl = os.getpid, os._exit, os.close, fcntl.fcntl
+        self._encode, self._decode = json.JSONEncoder().encode, json.JSONDecoder().decode
+        self._address, self._vm = address, vm
+        self._connect()
+
+    def _connect(self) -> None:
+        connection = self._socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect(self._address)
+        # A high descriptor leaves the low ones as the tests would find them under plain pytest.
+        self._fd = lift(connection.fileno(), self._fcntl)
+        connection.close()
+        self._identity, self._owner, self._heard = self._inode(), self._getpid(), b""
+
+    def _inode(self) -> Optional[Tuple[int, int]]:
+        try:
+            status = self._fstat(self._fd)
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def _secure(self) -> None:
+        """Makes sure that the descriptor is still the channel, and not a file a test opened there."""
+        if self._getpid() != self._owner:
+            # A test forked and its child ran on into the test loop: only the parent may speak.
+            self._exit(1)
+        if self._inode() != self._identity:
+            self._connect()
+            self.say(say="back", vm=self._vm)
+
+    def move(self, vm: int) -> None:
+        """Opens a channel of its own for a forked copy of this VM."""
+        self._close(self._fd)
+        self._vm = vm
+        self._connect()
+
+    def say(self, **message: Any) -> None:
+        self._secure()
+        data = self._encode(message).encode("ascii") + b"\n"
+        while data:
+            data = data[self._write(self._fd, data) :]
+
+    def hear(self) -> Message:
+        self._secure()
+        while b"\n" not in self._heard:
+            data = self._read(self._fd, 65536)
+            if not data:
+                self._exit(0)  # The driver is gone, and with it whoever could use a result.
+            self._heard += data
+        line, _, self._heard = self._heard.partition(b"\n")
+        command: Message = self._decode(line.decode("utf-8"))
+        return command
+
+
+def lift(fd: int, duplicate: Any = fcntl.fcntl) -> int:
+    """A copy of `fd` with a high number, or as high as the limits allow."""
+    for lowest in (512, 128, 0):
+        try:
+            return int(duplicate(fd, fcntl.F_DUPFD_CLOEXEC, lowest))
+        except OSError:
+            continue
+    raise OSError("no file descriptor is free for unflake's channel")
+
+
+def clean(text: str, limit: Optional[int] = TEXT_LIMIT) -> str:
+    """`text` without lone surrogates, cut in the middle when it is longer than `limit`."""
+    if limit is not None and len(text) > limit:
+        dropped = len(text) - limit
+        text = f"{text[: limit // 2]}\n[… {dropped} characters left out …]\n{text[-limit // 2 :]}"
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+class StackDump:
+    """Lets the driver see where a hung test is: a signal writes all stacks into a file."""
+
+    def __init__(self, channel_address: str) -> None:
+        self._folder = os.path.dirname(channel_address)
+# Nobody else uses these: Linux keeps SIGSTKFLT (16) without a meaning.
+        self.signal = 16 if sys.platform.startswith("linux") else int(getattr(signal, "SIGINFO", 12))
+
+    def arm(self, vm: int) -> None:
+        path = os.path.join(self._folder, f"{vm}.stack")
+        fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        high = lift(fd)
+        os.close(fd)
+        faulthandler.register(self.signal, file=high, all_threads=True, chain=False)

@@ -1,0 +1,289 @@
+"""The pytest plugin that lists the tests, and runs those it is told to.
+
+It has no policy: which test runs next, what is rerun, how long a test may take and what an outcome
+means are the driver's business (`docs/protocol.md`).
+"""
+
+import inspect
+import os
+import sys
+import tempfile
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from unflake_channel import Channel, Message, StackDump, clean
+from unflake_reports import judge, split_attempts
+
+PROTOCOL = 1
+
+
+class Guest:
+    """The pytest plugin: turns commands into pytest's own calls, and hooks into messages."""
+
+    def __init__(self, channel: Channel, stacks: StackDump, start: Message) -> None:
+        self._channel, self._stacks = channel, stacks
+        self._is_guest: bool = start["guest"]
+        self._is_forked, self._rerunning = False, False
+        self._items: Dict[Tuple[str, int], Any] = {}
+        self._doctest_globals: Dict[Any, Dict[str, Any]] = {}
+        self._reports: List[Any] = []
+        self._collect_errors: List[Message] = []
+        self._deselected = 0
+        self._worker: Optional[Message] = None
+
+    # --- before the run -------------------------------------------------------------------------
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_load_initial_conftests(self, early_config: Any) -> Iterator[None]:
+        options = early_config.known_args_namespace
+        if self._is_guest and getattr(options, "cov_source", None):
+            options.cov_source = None  # The suite's VM writes the coverage report.
+        yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_cmdline_main(self, config: Any) -> Iterator[None]:
+        option = config.option
+        workers = getattr(option, "numprocesses", None)
+        if getattr(option, "dist", "no") != "no" or workers:
+            option.numprocesses, option.dist, option.tx = None, "no", []
+        interactive = bool(getattr(option, "usepdb", False) or getattr(option, "trace", False))
+        self._channel.say(
+            say="parsed",
+            workers=workers or None,
+            interactive=interactive,
+            collect_only=bool(getattr(option, "collectonly", False)),
+        )
+        self._worker = self._channel.hear()["worker"]
+        if self._worker is not None:
+            self._become_worker(config, self._worker)
+        if self._is_guest:
+            option.xmlpath = None
+        yield
+
+    def _become_worker(self, config: Any, worker: Message) -> None:
+        """Looks like a worker of pytest-xdist, so that fixtures keep their databases apart."""
+        name = f"gw{worker['number']}"
+        config.workerinput = {
+            "workerid": name,
+            "workercount": worker["count"],
+            "testrunuid": worker["run"],
+            "mainargv": sys.argv,
+        }
+        config.workeroutput = {}
+        os.environ["PYTEST_XDIST_WORKER"] = name
+        os.environ["PYTEST_XDIST_WORKER_COUNT"] = str(worker["count"])
+        os.environ["PYTEST_XDIST_TESTRUNUID"] = worker["run"]
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            error = {"where": clean(report.nodeid), "text": clean(report.longreprtext)}
+            self._collect_errors.append(error)
+
+    def pytest_deselected(self, items: List[Any]) -> None:
+        self._deselected += len(items)
+
+    # --- the run --------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: Any) -> bool:
+        if self._is_guest:
+            self._silence_cache(session.config.pluginmanager)
+        # Registered last, so that it is asked before every plugin that reruns tests itself.
+        session.config.pluginmanager.register(Bypass(self), "unflake-bypass")
+        self._say_tests(session)
+        self._serve(session)
+        if session.testsfailed and self._is_blocked(session):
+            raise session.Interrupted(f"{session.testsfailed} errors during collection")
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+        return True
+
+    def _silence_cache(self, plugins: Any) -> None:
+        for name in ("lfplugin", "nfplugin", "stepwiseplugin"):
+            if plugins.hasplugin(name):
+                plugins.unregister(name=name)
+
+    def _is_blocked(self, session: Any) -> bool:
+        return bool(self._collect_errors) and not session.config.option.continue_on_collection_errors
+
+    def _say_tests(self, session: Any) -> None:
+        config, tests, copies = session.config, [], {}  # type: Any, List[Message], Dict[str, int]
+        for item in session.items:
+            name = clean(item.nodeid, None)
+            copy = copies.get(name, 0)
+            copies[name] = copy + 1
+            self._items[name, copy] = item
+            file, line, _ = item.location
+            tests.append({"test": name, "copy": copy, "file": clean(str(file)), "line": (line or 0) + 1})
+        seed = getattr(config.option, "randomly_seed", None)
+        self._channel.say(
+            say="tests",
+            root=clean(str(config.rootdir)),
+            config_file=clean(str(config.inipath)) if config.inipath else None,
+            tests=tests,
+            errors=self._collect_errors,
+            blocked=self._is_blocked(session),
+            deselected=self._deselected,
+            replay=[] if seed is None else [f"--randomly-seed={seed}"],
+            positional=[clean(str(path)) for path in config.option.file_or_dir or []],
+            own_report=clean(str(getattr(config.option, "xmlpath", None) or "")) or None,
+        )
+
+    def _serve(self, session: Any) -> None:
+        """Does what it is told until it is told to finish."""
+        while True:
+            command = self._channel.hear()
+            verb = command["do"]
+            if verb == "run":
+                self._run(session, command, rerun=False)
+            elif verb == "rerun":
+                self._run(session, command, rerun=True)
+            elif verb == "fork":
+                self._fork(session, command["vm"])
+            elif verb == "reap":
+                _, status = os.waitpid(command["pid"], 0)
+                self._channel.say(say="reaped", pid=command["pid"], status=status)
+            elif verb == "finish":
+                if self._is_forked:
+                    os._exit(0)
+                return
+            else:
+                raise ValueError(f"unflake's guest does not know the command {verb!r}")
+
+    def _run(self, session: Any, command: Message, rerun: bool) -> None:
+        item = self._find(command)
+        if item is None:
+            self._channel.say(say="unknown", test=command["test"], copy=command["copy"])
+            return
+        following = self._find(command["next"]) if command["next"] else None
+        self._reports, self._rerunning = [], rerun
+        trouble = None
+        if rerun:
+            trouble = self._tear_down_all(session)
+            self._forget(item)
+        self._remember(item)
+        try:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        except (KeyboardInterrupt, pytest.exit.Exception) as error:
+            why = "exit" if isinstance(error, pytest.exit.Exception) else "interrupt"
+            self._channel.say(
+                say="stopped", test=command["test"], copy=command["copy"], why=why, message=clean(str(error))
+            )
+            raise
+        attempts = [judge(reports) for reports in split_attempts(self._reports)]
+        if trouble is not None:
+            attempts = [
+                {"outcome": "errored", "seconds": 0.0, "message": trouble, "text": trouble, "output": ""}
+            ]
+        self._channel.say(
+            say="ran",
+            test=command["test"],
+            copy=command["copy"],
+            attempts=attempts,
+            stop=clean(str(session.shouldfail or session.shouldstop or "")) or None,
+        )
+
+    def _find(self, name: Message) -> Optional[Any]:
+        return self._items.get((name["test"], name["copy"]))
+
+    def _tear_down_all(self, session: Any) -> Optional[str]:
+        """Ends every fixture that is still alive, so that the rerun sets all of them up anew."""
+        state = session._setupstate
+        try:
+            if "item" in inspect.signature(state.teardown_exact).parameters:
+                state.teardown_exact(None, None)  # pytest 6
+            else:
+                state.teardown_exact(None)
+        except Exception as error:
+            return clean(
+                f"tearing down the fixtures before the rerun failed: {type(error).__name__}: {error}"
+            )
+        return None
+
+    def _remember(self, item: Any) -> None:
+        """A doctest empties its globals when it has run: keep them for the next time."""
+        if hasattr(item, "dtest") and item.dtest is not None and item not in self._doctest_globals:
+            self._doctest_globals[item] = dict(item.dtest.globs)
+
+    def _forget(self, item: Any) -> None:
+        """Drops what the item holds from its last run: a fresh request has none of it."""
+        if item in self._doctest_globals:
+            item.dtest.globs = dict(self._doctest_globals[item])
+        if isinstance(item, pytest.Function) and getattr(item, "_instance", None) is not None:
+            # pytest 8.2 and later keep the class instance and the method bound to it.
+            item.__dict__.pop("_instance", None)
+            item.__dict__.pop("_obj", None)
+
+    def _fork(self, session: Any, vm: int) -> None:
+        threads = len(sys._current_frames()) - 1
+        if threads > 0 or not hasattr(os, "fork"):
+            why = f"{threads} more threads are alive" if threads else "this platform cannot fork"
+            self._channel.say(say="unforked", vm=vm, why=why)
+            return
+        pid = os.fork()
+        if pid:
+            self._channel.say(say="forked", vm=vm, pid=pid)
+            return
+        os.setpgid(0, 0)
+        self._is_forked = True
+        self._channel.move(vm)
+        self._stacks.arm(vm)
+        renew_capture(session.config)
+        self._channel.say(say="hello", **introduction(vm, self._stacks))
+
+    # --- what pytest reports --------------------------------------------------------------------
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._reports.append(report)
+
+    def run_again(self, item: Any, nextitem: Any) -> Optional[bool]:
+        """Runs a rerun itself; leaves a first run to pytest and the project's plugins."""
+        if not self._rerunning:
+            return None
+        self._reports.extend(runtestprotocol(item, nextitem=nextitem, log=False))
+        return True
+
+
+class Bypass:
+    """Takes reruns away from plugins that would rerun them once more."""
+
+    def __init__(self, guest: Guest) -> None:
+        self._guest = guest
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Optional[bool]:
+        return self._guest.run_again(item, nextitem)
+
+
+def renew_capture(config: Any) -> None:
+    """Gives a forked VM capture files of its own: a fork shares the position in its parent's."""
+    manager = config.pluginmanager.getplugin("capturemanager")
+    capturing = getattr(manager, "_global_capturing", None)
+    for name in ("out", "err"):
+        stream: Any = getattr(capturing, name, None)
+        try:
+            fd = stream.tmpfile.fileno()
+        except (AttributeError, OSError, ValueError):
+            continue  # Captured in memory, or not at all.
+        target: Any = getattr(stream, "targetfd", None)
+        follows = target is not None and os.path.sameopenfile(target, fd)
+        with tempfile.TemporaryFile(buffering=0) as fresh:
+            os.dup2(fresh.fileno(), fd, inheritable=False)
+        if follows:
+            os.dup2(fd, target)
+
+
+def introduction(vm: int, stacks: StackDump) -> Message:
+    return {
+        "protocol": PROTOCOL,
+        "vm": vm,
+        "pid": os.getpid(),
+        "framework": "pytest",
+        "framework_version": pytest.__version__,
+        "language_version": ".".join(map(str, sys.version_info[:3])),
+        "stack_signal": stacks.signal,
+    }

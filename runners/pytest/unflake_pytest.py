@@ -1,0 +1,41 @@
+"""unflake's guest inside a Python interpreter: the way in.
+
+The driver starts this file with the project's own interpreter. It needs the standard library and
+pytest only, on Python 3.8 or later.
+"""
+
+import os
+import sys
+
+from unflake_channel import Channel, StackDump, clean
+
+OLDEST_PYTEST = (6, 2)
+
+
+def main() -> int:
+    # Tests must not see these: what they start is no VM of unflake's.
+    address, vm = os.environ.pop("UNFLAKE_CHANNEL"), int(os.environ.pop("UNFLAKE_VM"))
+    channel = Channel(address, vm)
+    try:
+        import pytest
+    except ImportError as error:
+        channel.say(say="unable", vm=vm, why="no-framework", detail=clean(str(error)))
+        return 3
+    if tuple(int(part) for part in pytest.__version__.split(".")[:2]) < OLDEST_PYTEST:
+        channel.say(say="unable", vm=vm, why="old-framework", detail=pytest.__version__)
+        return 3
+    from unflake_guest import Guest, introduction
+
+    stacks = StackDump(address)
+    stacks.arm(vm)
+    channel.say(say="hello", **introduction(vm, stacks))
+    start = channel.hear()
+    # `pytest` finds its own folder first in the path, and so do tests under unflake.
+    scripts = os.path.dirname(sys.executable)
+    sys.path[0] = scripts
+    sys.argv = [os.path.join(scripts, "pytest"), *start["args"]]
+    return int(pytest.main(start["args"], plugins=[Guest(channel, stacks, start)]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Turns pytest's reports of one test into the protocol's outcome. It decides nothing else."""
+
+from typing import Any, List
+
+from unflake_channel import Message, clean
+
+
+def split_attempts(reports: List[Any]) -> List[List[Any]]:
+    """One list of reports per attempt: a plugin that reruns marks each but the last as `rerun`."""
+    attempts: List[List[Any]] = [[]]
+    for report in reports:
+        attempts[-1].append(report)
+        if report.outcome == "rerun":
+            attempts.append([])
+    return [attempt for attempt in attempts if attempt]
+
+
+def judge(reports: List[Any]) -> Message:
+    """The outcome of one attempt in the protocol's words."""
+    # pytest's subtests report under the name of their test; only their failures count for it.
+    bad = [report for report in reports if report.outcome in ("failed", "rerun")]
+    plain = [report for report in reports if not hasattr(report, "context")]
+    expected = [report for report in plain if hasattr(report, "wasxfail")]
+    skipped = [report for report in plain if report.outcome == "skipped"]
+    if bad:
+        outcome, telling = ("failed" if any(r.when == "call" for r in bad) else "errored"), bad
+    elif expected:
+        outcome = "xfailed" if expected[0].outcome == "skipped" else "xpassed"
+        telling = []
+    elif skipped:
+        outcome, telling = "skipped", skipped
+    else:
+        outcome, telling = "passed", []
+    texts = [report.longreprtext for report in bad]
+    return {
+        "outcome": outcome,
+        "seconds": sum(getattr(report, "duration", 0.0) for report in plain),
+        "message": clean(next((short(report) for report in telling), ""), 2000),
+        "text": clean("\n".join(texts)),
+        "output": clean("\n".join(f"--- {title} ---\n{text}" for title, text in bad[-1].sections))
+        if bad
+        else "",
+    }
+
+
+def short(report: Any) -> str:
+    """What went wrong, in a line."""
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2])
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash is not None else report.longreprtext
+    return str(text).strip().split("\n", 1)[0]
