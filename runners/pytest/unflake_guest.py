@@ -31,6 +31,7 @@ class Guest:
         self._reports: List[Any] = []
         self._collect_errors: List[Message] = []
         self._deselected = 0
+        self._left_out: List[str] = []
         self._worker: Optional[Message] = None
 
     # --- before the run -------------------------------------------------------------------------
@@ -57,24 +58,40 @@ class Guest:
         )
         self._worker = self._channel.hear()["worker"]
         if self._worker is not None:
-            self._become_worker(config, self._worker)
-        if self._is_guest:
-            option.xmlpath = None
+            self._name_worker(self._worker)
+        if self._worker is not None or self._is_guest:
+            self._leave_out_reports(config)
         yield
 
-    def _become_worker(self, config: Any, worker: Message) -> None:
-        """Looks like a worker of pytest-xdist, so that fixtures keep their databases apart."""
-        name = f"gw{worker['number']}"
-        config.workerinput = {
-            "workerid": name,
-            "workercount": worker["count"],
-            "testrunuid": worker["run"],
-            "mainargv": sys.argv,
-        }
-        config.workeroutput = {}
-        os.environ["PYTEST_XDIST_WORKER"] = name
+    def _leave_out_reports(self, config: Any) -> None:
+        """The framework's own reports would hold only this VM's part, and overwrite each other."""
+        if getattr(config.option, "xmlpath", None):
+            self._left_out.append(clean(str(config.option.xmlpath)))
+            config.option.xmlpath = None
+        if config.pluginmanager.hasplugin("_cov"):
+            self._left_out.append("of pytest-cov")
+            config.pluginmanager.unregister(name="_cov")
+
+    def _name_worker(self, worker: Message) -> None:
+        os.environ["PYTEST_XDIST_WORKER"] = f"gw{worker['number']}"
         os.environ["PYTEST_XDIST_WORKER_COUNT"] = str(worker["count"])
         os.environ["PYTEST_XDIST_TESTRUNUID"] = worker["run"]
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_collection(self, session: Any) -> Iterator[None]:
+        """Looks like a worker of pytest-xdist, so that fixtures keep their databases apart.
+
+        Not before plugins are configured: those that talk to xdist's controller would miss it.
+        """
+        if self._worker is not None:
+            session.config.workerinput = {
+                "workerid": f"gw{self._worker['number']}",
+                "workercount": self._worker["count"],
+                "testrunuid": self._worker["run"],
+                "mainargv": sys.argv,
+            }
+            session.config.workeroutput = {}
+        yield
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
@@ -130,7 +147,7 @@ class Guest:
             deselected=self._deselected,
             replay=[] if seed is None else [f"--randomly-seed={seed}"],
             positional=[clean(str(path)) for path in config.option.file_or_dir or []],
-            own_report=clean(str(getattr(config.option, "xmlpath", None) or "")) or None,
+            left_out=self._left_out,
         )
 
     def _serve(self, session: Any) -> None:

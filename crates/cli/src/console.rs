@@ -68,7 +68,7 @@ impl Console {
                 } else {
                     String::new()
                 };
-                let tests = plural(self.total, "test");
+                let tests = plural(self.total, "test", "tests");
                 self.line(&format!(
                     "{tests}{vms} ({}, {})",
                     listing.framework, listing.language
@@ -163,7 +163,7 @@ impl Console {
         } else {
             "looking into them"
         };
-        let tests = plural(failures, "test");
+        let tests = plural(failures, "test", "tests");
         self.line(&format!("{tests} failed in {}; {what}", seconds(elapsed)));
         self.open_bar(failures, "verdicts");
     }

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use anyhow::Error;
 use camino::Utf8PathBuf;
 use unflake_driver::fleet::StartError;
-use unflake_driver::session::RunError;
+use unflake_driver::run_error::RunError;
 
 use crate::Exit;
 use crate::config::ConfigError;
 use crate::printable::printable_lines;
+use crate::report::plural;
 
 /// Trouble with what the user gave us, found before anything ran.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,11 @@ pub(crate) enum Trouble {
     NoPython,
     #[error("there is no Python at `{python}`")]
     NoSuchPython { python: Utf8PathBuf },
+    #[error("cannot write {file}")]
+    ReportFile {
+        file: Utf8PathBuf,
+        source: std::io::Error,
+    },
     #[error("the current folder's name is not valid UTF-8: {}", .path.display())]
     FolderName { path: PathBuf },
 }
@@ -27,20 +33,15 @@ const SHOWN_LINES: usize = 30;
 
 /// The text for standard error, and the exit code.
 pub(crate) fn explain(error: &Error) -> (String, Exit) {
-    let mut text = format!("error: {error}");
-    for cause in error.chain().skip(1) {
-        text.push_str(&format!("\n  cause: {cause}"));
-    }
     let (more, exit) = advise(error);
-    for (title, lines) in more {
-        let mut lines = lines.lines();
-        text.push_str(&format!(
-            "\n  {title:<6} {}",
-            lines.next().unwrap_or_default()
-        ));
-        for line in lines {
-            text.push_str(&format!("\n         {line}"));
-        }
+    let causes = error
+        .chain()
+        .skip(1)
+        .map(|cause| ("cause:", cause.to_string()));
+    let mut text = format!("error: {error}");
+    for (title, lines) in causes.chain(more) {
+        let indented = lines.replace('\n', "\n         ");
+        text = format!("{text}\n  {title:<6} {indented}");
     }
     (printable_lines(&text), exit)
 }
@@ -62,12 +63,10 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
             Trouble::NoSuchPython { .. } => {
                 "--python takes an interpreter, the folder of a virtualenv, or a command on the path"
             }
+            Trouble::ReportFile { .. } => "nothing was run; name a file in a folder that exists",
             Trouble::FolderName { .. } => "move the project to a folder with a plain name",
         };
         return (help(text), Exit::Usage);
-    }
-    if error.downcast_ref::<StartError>().is_some() {
-        return (Vec::new(), Exit::CannotRun);
     }
     (Vec::new(), Exit::CannotRun)
 }
@@ -114,7 +113,8 @@ fn advise_run(error: &RunError) -> (Vec<(&'static str, String)>, Exit) {
         ),
         RunError::NoTests { deselected, .. } => (
             help(format!(
-                "{deselected} tests were found and deselected: check -k, -m and --deselect"
+                "{} found and deselected: check -k, -m and --deselect",
+                plural(*deselected, "test was", "tests were")
             )),
             Exit::CannotRun,
         ),

@@ -6,6 +6,7 @@ use std::sync::mpsc::channel;
 use anyhow::Context;
 use serde::Serialize;
 use unflake_core::event::Event;
+use unflake_driver::run_error::RunError;
 use unflake_driver::session::Session;
 
 use crate::Exit;
@@ -33,7 +34,7 @@ struct JsonListed<'a> {
 pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
     let wish = Settings::for_list(&args.project)?;
     let (sender, events) = channel::<Event>();
-    let session = Session::new(wish, sender)?;
+    let session = Session::new(wish, sender).map_err(RunError::from)?;
     let interrupter = session.interrupter();
     ctrlc::set_handler(move || interrupter.interrupt()).context("cannot listen for Ctrl-C")?;
     session.list()?;

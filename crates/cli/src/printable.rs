@@ -2,7 +2,7 @@
 
 /// `text` on one line, with control characters shown as escapes instead of obeyed.
 pub(crate) fn printable(text: &str) -> String {
-    escape(text, |character| character.is_control())
+    escape(text, char::is_control)
 }
 
 /// `text` with its lines kept, and all other control characters shown as escapes.

@@ -23,6 +23,8 @@ use crate::repeat::Invocation;
 pub(crate) struct Report {
     pub(crate) invocation: Invocation,
     pub(crate) listing: Option<Listing>,
+    /// Where each test stands in the listing.
+    places: HashMap<TestId, usize>,
     pub(crate) collection_errors: Vec<CollectionError>,
     pub(crate) notes: Vec<Note>,
     /// The framework's own final outcome of each test in the suite's run.
@@ -80,6 +82,7 @@ impl Report {
         Self {
             invocation,
             listing: None,
+            places: HashMap::new(),
             collection_errors: Vec::new(),
             notes: Vec::new(),
             outcomes: HashMap::new(),
@@ -99,7 +102,11 @@ impl Report {
                 let order = Vec::new();
                 self.vms.insert(vm, VmLog { birth, order });
             }
-            Event::Listed(listing) => self.listing = Some(listing),
+            Event::Listed(listing) => {
+                let ids = listing.tests.iter().map(|test| test.id.clone());
+                self.places = ids.zip(0..).collect();
+                self.listing = Some(listing);
+            }
             Event::CollectionFailed(error) => self.collection_errors.push(error),
             Event::Noted(note) => self.notes.push(note),
             Event::TrialStarted { .. } => {}
@@ -173,7 +180,7 @@ impl Report {
 
     /// The test of this id, with its place.
     pub(crate) fn test(&self, id: &TestId) -> Option<&Test> {
-        self.tests().iter().find(|test| test.id == *id)
+        self.tests().get(*self.places.get(id)?)
     }
 
     /// The findings with the ones that matter most last.
@@ -198,8 +205,8 @@ pub(crate) fn describe_note(note: &Note) -> String {
             "pytest-xdist is switched on by the project's options; its workers are replaced by \
              --jobs {jobs}"
         ),
-        Note::OwnReportLeftOut { file } => {
-            format!("with several VMs pytest's own report {file} is not written; use --junit FILE")
+        Note::OwnReportLeftOut { report } => {
+            format!("with several VMs the report {report} is not written; --junit FILE is")
         }
         Note::ForkUnavailable { why } => {
             format!("fresh VMs are new interpreters, because {why}")
@@ -227,7 +234,7 @@ pub(crate) fn seconds(duration: Duration) -> String {
 }
 
 /// `1 test`, `2 tests`.
-pub(crate) fn plural(count: usize, noun: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{ending}")
+pub(crate) fn plural(count: usize, one: &str, many: &str) -> String {
+    let noun = if count == 1 { one } else { many };
+    format!("{count} {noun}")
 }

@@ -1,18 +1,22 @@
 //! `unflake run`: lets the driver work, shows what happens, and writes the reports.
 
-use std::fs;
+use std::fs::File;
 use std::io::Write;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Instant;
 
 use anyhow::Context;
+use camino::Utf8Path;
 use unflake_core::event::{Ending, Event};
+use unflake_core::policy::Policy;
+use unflake_driver::run_error::RunError;
 use unflake_driver::session::Session;
 
 use crate::Exit;
 use crate::args::{Format, RunArgs};
 use crate::console::Console;
+use crate::explain::Trouble;
 use crate::repeat::Invocation;
 use crate::report::{Report, github, human, json, junit, markdown};
 use crate::settings::Settings;
@@ -20,9 +24,10 @@ use crate::settings::Settings;
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let started = Instant::now();
     let Settings { wish, policy } = Settings::for_run(args)?;
+    let junit = args.junit.as_deref().map(create).transpose()?;
     let mut report = Report::new(Invocation::new(args, &wish.project.folder));
     let (sender, events) = channel::<Event>();
-    let session = Session::new(wish, sender)?;
+    let session = Session::new(wish, sender).map_err(RunError::from)?;
     let interrupter = session.interrupter();
     ctrlc::set_handler(move || interrupter.interrupt()).context("cannot listen for Ctrl-C")?;
 
@@ -40,7 +45,13 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     report.elapsed = started.elapsed();
 
     let exit = judge(&report, policy.is_met(&report.findings));
-    write_reports(&report, args, policy, exit)?;
+    write_stdout(&report, args.format, policy, exit)?;
+    if let Some(mut file) = junit {
+        let xml = junit::write(&report, policy).context("cannot make the JUnit report")?;
+        file.write_all(xml.as_bytes())
+            .context("cannot write the JUnit report")?;
+    }
+    github::write(&report, &mut std::io::stderr()).context("cannot write GitHub's step summary")?;
     Ok(exit)
 }
 
@@ -58,23 +69,21 @@ fn judge(report: &Report, policy_is_met: bool) -> Exit {
     }
 }
 
-fn write_reports(
-    report: &Report,
-    args: &RunArgs,
-    policy: unflake_core::policy::Policy,
-    exit: Exit,
-) -> anyhow::Result<()> {
-    if let Some(file) = &args.junit {
-        let xml = junit::write(report, policy).context("cannot make the JUnit report")?;
-        fs::write(file, xml).with_context(|| format!("cannot write {file}"))?;
-    }
-    let text = match args.format {
+/// Opens a report's file before anything runs: a long run must not end without its report.
+fn create(file: &Utf8Path) -> Result<File, Trouble> {
+    File::create(file).map_err(|source| Trouble::ReportFile {
+        file: file.to_owned(),
+        source,
+    })
+}
+
+fn write_stdout(report: &Report, format: Format, policy: Policy, exit: Exit) -> anyhow::Result<()> {
+    let text = match format {
         Format::Human => human::write(report),
         Format::Json => json::write(report, exit as u8),
         Format::Junit => junit::write(report, policy).context("cannot make the JUnit report")?,
         Format::Markdown => markdown::write(report),
     };
     let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{}", text.trim_end()).context("cannot write the report")?;
-    github::write(report, &mut std::io::stderr()).context("cannot write GitHub's step summary")
+    writeln!(stdout, "{}", text.trim_end()).context("cannot write the report")
 }

@@ -90,8 +90,8 @@ pub enum Note {
     },
     /// With several VMs the framework's own report is not written.
     OwnReportLeftOut {
-        /// The file that it would have written.
-        file: String,
+        /// The file that it would have written, or whose report it is.
+        report: String,
     },
     /// Fresh VMs cannot be forked.
     ForkUnavailable {

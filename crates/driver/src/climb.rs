@@ -4,17 +4,22 @@
 //! suite's VMs are idle but alive; then the suite's VMs end, so that a new interpreter finds ports,
 //! files and databases as free as a developer would.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a waiter looks for what it waits for and passes over the rest"
+)]
+
 use std::time::{Duration, Instant};
 
-use unflake_core::event::{Event, Note};
+use unflake_core::event::Note;
 use unflake_core::ladder::{Place, Stage, Step};
-use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
-use unflake_core::trial::{Account, Birth, Rung, Trial, VmId};
+use unflake_core::trial::{Birth, Rung, Trial, VmId};
 
+use crate::asked::Asked;
 use crate::fleet::Happening;
-use crate::protocol::{Command, Name, Target, Worker};
-use crate::session::{Costing, Halt, Mould, Session};
+use crate::protocol::{Command, Name, Target};
+use crate::session::{Halt, Mould, Session};
 
 /// A test in a fork gets at least this long before the fork itself is blamed for the delay.
 const FORK_PATIENCE: Duration = Duration::from_secs(30);
@@ -27,13 +32,6 @@ enum Sweep {
     SuiteVms,
     Forks,
     Interpreters,
-}
-
-/// What a trial in a VM came to.
-enum Tried {
-    Done(Trial),
-    /// The VM has no such test.
-    Unknown,
 }
 
 impl Session {
@@ -73,19 +71,13 @@ impl Session {
             if place != Place::LastVm {
                 self.leave(fresh.take())?;
             }
+            let since = Instant::now();
+            let (suite_vm, last_vm) = self.places(at);
             let trial = match place {
-                Place::SuiteVm => {
-                    let vm = self.suspects[at].trials[0].vm;
-                    self.rerun(at, rung, vm, Instant::now())?
-                }
-                Place::LastVm => match fresh {
-                    Some(vm) => self.rerun(at, rung, vm, Instant::now())?,
-                    None => unreachable!("the last VM is kept until the next step"),
-                },
-                Place::CheapestVm if self.can_fork() => self.in_fork(at, rung, &mut fresh)?,
-                Place::CheapestVm | Place::NewInterpreter => {
-                    self.in_interpreter(at, rung, &mut fresh)?
-                }
+                Place::SuiteVm => self.rerun(at, rung, suite_vm, since)?,
+                Place::LastVm => self.rerun(at, rung, last_vm, since)?,
+                Place::CheapestVm => self.in_fork(at, rung, &mut fresh)?,
+                Place::NewInterpreter => self.in_interpreter(at, rung, &mut fresh)?,
             };
             let worker = self.suspects[at].worker.clone();
             self.record(trial, worker);
@@ -93,23 +85,30 @@ impl Session {
         self.leave(fresh)
     }
 
+    /// The VM in which a suspect failed in the suite, and that of its last trial.
+    fn places(&self, at: usize) -> (VmId, VmId) {
+        let trials = &self.suspects[at].trials;
+        match (trials.first(), trials.last()) {
+            (Some(first), Some(last)) => (first.vm, last.vm),
+            _ => unreachable!("a suspect has the trial that made it one"),
+        }
+    }
+
     fn stage(&self, at: usize) -> Stage {
+        let (suite_vm, _) = self.places(at);
         Stage::SuiteEnded {
             too_many_failures: self.too_many_failures,
-            suite_vm_alive: self.suite_vms.contains(&self.suspects[at].trials[0].vm)
-                && self.fleet.vm(self.suspects[at].trials[0].vm).is_some(),
+            suite_vm_alive: self.suite_vms.contains(&suite_vm) && self.fleet.vm(suite_vm).is_some(),
         }
     }
 
     fn sweep_of(&self, place: Place, at: usize) -> Sweep {
+        let last_birth = self.suspects[at].trials.last().map(|trial| trial.birth);
         match place {
             Place::SuiteVm => Sweep::SuiteVms,
             Place::CheapestVm if self.can_fork() => Sweep::Forks,
-            Place::CheapestVm | Place::NewInterpreter => Sweep::Interpreters,
-            Place::LastVm => match self.suspects[at].trials.last().map(|trial| trial.birth) {
-                Some(Birth::Fork) => Sweep::Forks,
-                Some(Birth::Exec) | None => Sweep::Interpreters,
-            },
+            Place::LastVm if last_birth == Some(Birth::Fork) => Sweep::Forks,
+            Place::LastVm | Place::CheapestVm | Place::NewInterpreter => Sweep::Interpreters,
         }
     }
 
@@ -121,50 +120,40 @@ impl Session {
     /// because a copied process can do that by itself: then a new interpreter decides.
     fn in_fork(&mut self, at: usize, rung: Rung, fresh: &mut Option<VmId>) -> Result<Trial, Halt> {
         let since = Instant::now();
-        let Mould::Vm(mould) = self.mould else {
+        let Some(vm) = self.make_fork(since)? else {
             return self.in_interpreter(at, rung, fresh);
         };
-        let vm = self.fleet.fork(mould);
-        loop {
-            match self.next(Some(since + FORK_PATIENCE))? {
-                Happening::Cloned(cloned) if cloned == vm => break,
-                Happening::Deadline | Happening::Unforked(..) => {
-                    return self.without_forks("the mould does not answer", at, rung, fresh);
-                }
-                Happening::Ended(ended, _) if ended == mould || ended == vm => {
-                    return self.without_forks("the mould has ended", at, rung, fresh);
-                }
-                unrelated => drop(unrelated),
-            }
-        }
-        *fresh = Some(vm);
         let trial = self.rerun(at, rung, vm, since)?;
-        if trial.outcome.ends_vm() {
-            let note = Note::ForkGivenUp {
-                test: trial.test.clone(),
-                why: trial.account.message.clone(),
-            };
-            self.note(note);
-            *fresh = None;
-            self.fleet.kill(vm);
-            return self.in_interpreter(at, rung, fresh);
+        if !trial.outcome.ends_vm() {
+            *fresh = Some(vm);
+            return Ok(trial);
         }
-        Ok(trial)
+        self.fleet.kill(vm);
+        let why = trial.account.message;
+        let test = trial.test;
+        self.note(Note::ForkGivenUp { test, why });
+        self.in_interpreter(at, rung, fresh)
     }
 
-    fn without_forks(
-        &mut self,
-        why: &str,
-        at: usize,
-        rung: Rung,
-        fresh: &mut Option<VmId>,
-    ) -> Result<Trial, Halt> {
-        if let Mould::Vm(mould) = self.mould {
-            self.fleet.kill(mould);
-        }
-        let why = why.to_owned();
+    /// A copy of the mould that is ready for a test; `None` if there can be none.
+    fn make_fork(&mut self, since: Instant) -> Result<Option<VmId>, Halt> {
+        let Mould::Vm(mould) = self.mould else {
+            return Ok(None);
+        };
+        let vm = self.fleet.fork(mould);
+        let why = loop {
+            match self.next(Some(since + FORK_PATIENCE))? {
+                Happening::Cloned(cloned) if cloned == vm => return Ok(Some(vm)),
+                Happening::Unforked(_, why) => break why,
+                Happening::Deadline => break "the VM to copy does not answer".to_owned(),
+                Happening::Ended(ended, fate) if ended == mould || ended == vm => break fate.how,
+                unrelated => drop(unrelated),
+            }
+        };
+        self.fleet.kill(vm);
+        self.fleet.kill(mould);
         self.mould = Mould::None { why, said: false };
-        self.in_interpreter(at, rung, fresh)
+        Ok(None)
     }
 
     /// A trial in a new interpreter that collects this one test, or all if it must.
@@ -177,35 +166,26 @@ impl Session {
         self.say_why_no_fork();
         let since = Instant::now();
         let test = self.suspects[at].test.clone();
-        let suite = self
-            .suite
-            .as_ref()
-            .expect("the suite is listed before it runs");
+        let suite = self.listed();
         let alone = self.wish.project.start_alone(suite, &test);
         let whole = self.wish.project.start(true, &suite.replay);
-        let mut trouble = Account::default();
+        let mut trouble = None;
         for start in [alone, Some(whole)].into_iter().flatten() {
             let vm = self.spawn(start)?;
-            let worker = self.suspects[at].worker.clone();
-            if let Err(account) = self.await_ready(vm, worker, &test)? {
-                trouble = account;
-                self.leave(Some(vm))?;
-                continue;
-            }
-            *fresh = Some(vm);
-            match self.try_in(at, rung, vm, since)? {
-                Tried::Done(trial) => return Ok(trial),
-                Tried::Unknown => unreachable!("the VM has listed this test"),
+            match self.await_test(at, vm)? {
+                None => {
+                    *fresh = Some(vm);
+                    return self.rerun(at, rung, vm, since);
+                }
+                Some(said) => {
+                    self.leave(Some(vm))?;
+                    trouble = Some((vm, said));
+                }
             }
         }
-        let vm = self.suspects[at].trials[0].vm;
-        let outcome = Outcome::Errored;
-        let trial = self.trial(&test, rung, vm, outcome, trouble);
-        Ok(Trial {
-            birth: Birth::Exec,
-            ..trial
-        }
-        .costing(since.elapsed()))
+        let (vm, said) = trouble.expect("the whole suite is always tried");
+        let asked = self.ask(test, rung, vm, since);
+        Ok(asked.errored("a new interpreter could not collect this test", &said))
     }
 
     fn say_why_no_fork(&mut self) {
@@ -217,106 +197,60 @@ impl Session {
         }
     }
 
-    /// Waits until a new interpreter has listed `test`; what it said instead if it has not.
-    fn await_ready(
-        &mut self,
-        vm: VmId,
-        worker: Option<Worker>,
-        test: &TestId,
-    ) -> Result<Result<(), Account>, Halt> {
+    /// Waits until a new interpreter has listed a suspect; what it said instead if it has not.
+    fn await_test(&mut self, at: usize, vm: VmId) -> Result<Option<String>, Halt> {
         loop {
             match self.next(None)? {
                 Happening::Parsed(parsed, _) if parsed == vm => {
-                    self.fleet.collect(vm, worker.clone());
+                    let worker = self.suspects[at].worker.clone();
+                    self.fleet.collect(vm, worker);
                 }
                 Happening::Ready(ready, collected) if ready == vm => {
-                    let name = Name::from(test);
-                    let is_listed = collected.tests.iter().any(|listed| {
-                        listed.name.test == name.test && listed.name.copy == name.copy
-                    });
-                    return Ok(if is_listed && !collected.blocked {
-                        Ok(())
-                    } else {
-                        let texts = collected.errors.into_iter().map(|error| error.text);
-                        Err(unlisted(&texts.collect::<Vec<_>>().join("\n")))
-                    });
+                    let test = &self.suspects[at].test;
+                    let mut tests = collected.tests.iter();
+                    let is_there = tests.any(|listed| listed.name.to_id() == *test);
+                    if is_there && !collected.blocked {
+                        return Ok(None);
+                    }
+                    let errors = collected.errors.into_iter().map(|error| error.text);
+                    return Ok(Some(errors.collect::<Vec<_>>().join("\n")));
                 }
                 Happening::Ended(ended, fate) if ended == vm => {
-                    return Ok(Err(unlisted(&fate.output.text(Duration::from_secs(1)))));
+                    return Ok(Some(fate.output.text(Duration::from_secs(1))));
                 }
                 unrelated => drop(unrelated),
             }
         }
     }
 
-    /// Runs a suspect again in a VM that is sure to have it.
+    /// Runs a suspect again in a VM that is ready for it.
     fn rerun(&mut self, at: usize, rung: Rung, vm: VmId, since: Instant) -> Result<Trial, Halt> {
-        match self.try_in(at, rung, vm, since)? {
-            Tried::Done(trial) => Ok(trial),
-            Tried::Unknown => {
-                let test = self.suspects[at].test.clone();
-                Ok(self.trial(&test, rung, vm, Outcome::Errored, unlisted("")))
-            }
-        }
-    }
-
-    fn try_in(&mut self, at: usize, rung: Rung, vm: VmId, since: Instant) -> Result<Tried, Halt> {
         let test = self.suspects[at].test.clone();
         let limit = self.limit(at, vm);
         let deadline = limit.map(|limit| Instant::now() + limit);
-        self.tell(Event::TrialStarted {
-            test: test.clone(),
-            vm,
-            rung,
-        });
         let target = Target {
             test: Name::from(&test),
             next: None,
         };
+        let asked = self.ask(test, rung, vm, since);
         self.fleet.tell(vm, &Command::Rerun(target));
         loop {
             match self.next(deadline)? {
-                Happening::Ran(ran_in, ran) if ran_in == vm => {
-                    let is_it = ran.test.to_id() == test;
-                    let attempt = ran.attempts.into_iter().next_back().filter(|_| is_it);
-                    let cost = since.elapsed();
-                    return Ok(Tried::Done(match attempt {
-                        Some(attempt) => self.to_trial(&test, rung, vm, attempt, cost),
-                        None => {
-                            let account = unlisted("");
-                            self.trial(&test, rung, vm, Outcome::Errored, account)
-                                .costing(cost)
-                        }
-                    }));
-                }
-                Happening::Unknown(unknown_in) if unknown_in == vm => return Ok(Tried::Unknown),
-                Happening::Stopped(stopped, ..) if stopped == vm => {
-                    let how = "KeyboardInterrupt or pytest.exit".to_owned();
-                    let account = short(&format!("it ended the session: {how}"), "");
-                    let outcome = Outcome::VmDied { how };
-                    let trial = self.trial(&test, rung, vm, outcome, account);
-                    self.fleet.kill(vm);
-                    return Ok(Tried::Done(trial.costing(since.elapsed())));
-                }
-                Happening::Ended(ended, fate) if ended == vm => {
-                    let account = short(
-                        &format!("its VM ended: {}", fate.how),
-                        &fate.output.text(Duration::from_secs(1)),
-                    );
-                    let outcome = Outcome::VmDied { how: fate.how };
-                    let trial = self.trial(&test, rung, vm, outcome, account);
-                    return Ok(Tried::Done(trial.costing(since.elapsed())));
-                }
                 Happening::Deadline => {
-                    let after = limit.expect("only a limit sets a deadline");
-                    let stack = self.fleet.stack(vm).unwrap_or_default();
-                    let account = short(&format!("still running after {after:?}"), &stack);
-                    let outcome = Outcome::TimedOut { after };
-                    let trial = self.trial(&test, rung, vm, outcome, account);
+                    let stack = self.fleet.stack(vm);
                     self.fleet.kill(vm);
-                    return Ok(Tried::Done(trial.costing(since.elapsed())));
+                    let after = limit.expect("only a limit sets a deadline");
+                    return Ok(asked.timed_out(after, stack.as_deref()));
                 }
-                unrelated => drop(unrelated),
+                Happening::Stopped(stopped, _, message) if stopped == vm => {
+                    self.fleet.kill(vm);
+                    return Ok(asked.stopped("KeyboardInterrupt or pytest.exit", &message));
+                }
+                happening => {
+                    if let Some(trial) = answer(&asked, happening) {
+                        return Ok(trial);
+                    }
+                }
             }
         }
     }
@@ -345,16 +279,28 @@ impl Session {
             None => Ok(()),
         }
     }
+
+    /// Makes a note of what a VM is about to be told to run.
+    pub(crate) fn ask(&mut self, test: TestId, rung: Rung, vm: VmId, since: Instant) -> Asked {
+        let birth = self.fleet.vm(vm).map_or(Birth::Exec, |vm| vm.birth);
+        self.tell_start(&test, vm, rung);
+        Asked {
+            test,
+            rung,
+            vm,
+            birth,
+            before: self.fleet.count_trial(vm),
+            since,
+        }
+    }
 }
 
-fn unlisted(text: &str) -> Account {
-    short("a new interpreter could not run this test", text)
-}
-
-fn short(message: &str, text: &str) -> Account {
-    Account {
-        message: message.to_owned(),
-        text: text.to_owned(),
-        output: String::new(),
+/// The trial that a happening is the answer of, if it is one.
+fn answer(asked: &Asked, happening: Happening) -> Option<Trial> {
+    match happening {
+        Happening::Ran(vm, ran) if vm == asked.vm => asked.ran(*ran).pop(),
+        Happening::Unknown(vm) if vm == asked.vm => Some(asked.unknown()),
+        Happening::Ended(vm, fate) if vm == asked.vm => Some(asked.died(&fate)),
+        _ => None,
     }
 }

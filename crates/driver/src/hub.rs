@@ -31,7 +31,7 @@ pub enum Incoming {
 }
 
 /// Listens at `address` until the process ends, and reads every connection in a thread of its own.
-pub fn listen(address: &Path, queue: Sender<Incoming>) -> io::Result<()> {
+pub(crate) fn listen(address: &Path, queue: Sender<Incoming>) -> io::Result<()> {
     let listener = UnixListener::bind(address)?;
     thread::spawn(move || {
         for stream in listener.incoming() {

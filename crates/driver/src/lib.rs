@@ -1,14 +1,18 @@
 //! unflake's hands: starts VMs, speaks the runner protocol, and does the experiments that
 //! `unflake-core` asks for. It decides nothing about a test, and prints nothing.
 
-pub mod climb;
+mod asked;
+mod climb;
+mod descendants;
 pub mod fleet;
-pub mod hub;
+mod hub;
 pub mod interpreter;
-pub mod output;
-pub mod protocol;
+mod opening;
+mod output;
+mod protocol;
 pub mod pytest;
+pub mod run_error;
 pub mod session;
-pub mod stack;
-pub mod suite;
-pub mod vm;
+mod stack;
+mod suite;
+mod vm;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use unflake_core::test::TestId;
 
 /// The version of the protocol that this driver speaks.
-pub const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 1;
 
 /// What the driver tells a runner to do.
 #[derive(Debug, Serialize)]
@@ -38,6 +38,15 @@ pub enum Command {
     },
     /// End the session.
     Finish {},
+}
+
+impl Command {
+    /// The command as it goes over the channel.
+    pub(crate) fn to_line(&self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(self).expect("commands hold only text and numbers");
+        line.push(b'\n');
+        line
+    }
 }
 
 /// One of several VMs that share a suite.
@@ -214,8 +223,8 @@ pub struct Collected {
     pub replay: Vec<String>,
     /// The paths and ids among the arguments.
     pub positional: Vec<String>,
-    /// The framework's own report file, if its options ask for one.
-    pub own_report: Option<String>,
+    /// The framework's own reports that its options ask for and that are not written.
+    pub left_out: Vec<String>,
 }
 
 /// A test in a list.
@@ -270,7 +279,6 @@ pub struct Attempt {
 /// The outcomes that a runner can report; a dead or hung VM reports none.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "`unflake_core::outcome` says what each means")]
 pub enum WireOutcome {
     Passed,
     Failed,

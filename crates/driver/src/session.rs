@@ -3,26 +3,27 @@
 //! The session starts the project, lets [`crate::suite`] run it, and [`crate::climb`] look into the
 //! failures. All that happens goes out as events; what it means was decided in `unflake-core`.
 
-use std::num::NonZeroUsize;
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a waiter looks for what it waits for and passes over the rest"
+)]
+
 use std::sync::mpsc::Sender;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
-use unflake_core::event::{CollectionError, Ending, Event, Listing, Note};
+use unflake_core::event::{Ending, Event, Note};
 use unflake_core::ladder::{Stage, Step, next_step};
-use unflake_core::outcome::Outcome;
 use unflake_core::plan::Plan;
 use unflake_core::test::{Test, TestId};
-use unflake_core::trial::{Account, Birth, Rung, Trial, VmId};
+use unflake_core::trial::{Birth, Rung, Trial, VmId};
 use unflake_core::verdict::{Finding, Reason, Verdict};
 
-use crate::fleet::{Fate, Fleet, Happening, Interrupter, StartError};
-use crate::interpreter;
-use crate::protocol::{
-    Attempt, Collected, Command, Inability, Parsed, WireOutcome, Worker, Workers,
-};
+use crate::descendants::kill_descendants;
+use crate::fleet::{Fleet, Happening, Interrupter, StartError};
+use crate::protocol::{Collected, Command, Worker};
 use crate::pytest::Project;
+use crate::run_error::RunError;
 
 /// How long a VM that was told to finish may take for it.
 const FINISHING: Duration = Duration::from_secs(60);
@@ -71,73 +72,6 @@ pub(crate) struct Suspect {
     pub(crate) is_judged: bool,
 }
 
-/// Why a run has no result.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// A VM could not be started.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// The framework ended before it had listed its tests.
-    #[error("pytest ended ({how}) before it listed its tests")]
-    EndedEarly {
-        /// How it ended.
-        how: String,
-        /// What it wrote.
-        output: String,
-    },
-    /// The interpreter has no pytest.
-    #[error("`{python}` has no pytest")]
-    NoPytest {
-        /// The interpreter.
-        python: String,
-        /// What Python said.
-        detail: String,
-    },
-    /// The interpreter's pytest is too old.
-    #[error("`{python}` has pytest {version}, and unflake needs 6.2 or later")]
-    OldPytest {
-        /// The interpreter.
-        python: String,
-        /// The version.
-        version: String,
-    },
-    /// The interpreter is too old.
-    #[error("`{python}` is Python {major}.{minor}, and unflake needs 3.8 or later")]
-    OldPython {
-        /// The interpreter.
-        python: String,
-        /// Its version.
-        major: u32,
-        /// Its version.
-        minor: u32,
-    },
-    /// There is nothing to run.
-    #[error("pytest found no tests in {root}")]
-    NoTests {
-        /// Where it looked.
-        root: String,
-        /// How many its options left out.
-        deselected: usize,
-    },
-    /// The options want a debugger.
-    #[error("pytest's options ask for a debugger (--pdb or --trace)")]
-    Interactive,
-    /// The options want no test to run.
-    #[error("pytest's options ask for --collect-only, so no test would run")]
-    CollectOnly,
-    /// The runner said something that is not in the protocol.
-    #[error("the runner in {vm} broke the protocol: {line}")]
-    Protocol {
-        /// The VM.
-        vm: VmId,
-        /// What it said.
-        line: String,
-    },
-    /// The user stopped before there was anything to tell.
-    #[error("interrupted")]
-    Interrupted,
-}
-
 /// Why the session stopped in the middle.
 pub(crate) enum Halt {
     Interrupted,
@@ -184,7 +118,10 @@ impl Session {
         let listed = self.open().and_then(|first| self.finish(first));
         match listed {
             Ok(()) => Ok(()),
-            Err(Halt::Interrupted) => Err(RunError::Interrupted),
+            Err(Halt::Interrupted) => {
+                kill_descendants();
+                Err(RunError::Interrupted)
+            }
             Err(Halt::Error(error)) => Err(error),
         }
     }
@@ -200,8 +137,12 @@ impl Session {
                 self.tell(Event::Ended(ending));
                 Ok(())
             }
-            Err(Halt::Interrupted) if self.suite.is_none() => Err(RunError::Interrupted),
+            Err(Halt::Interrupted) if self.suite.is_none() => {
+                kill_descendants();
+                Err(RunError::Interrupted)
+            }
             Err(Halt::Interrupted) => {
+                kill_descendants();
                 self.judge_unfinished();
                 self.tell(Event::Ended(Ending::Interrupted));
                 Ok(())
@@ -224,78 +165,6 @@ impl Session {
         Ok(ending)
     }
 
-    /// Starts the first VM and lists its tests.
-    fn open(&mut self) -> Result<VmId, Halt> {
-        let first = self.spawn(self.wish.project.start(false, &[]))?;
-        let collected = loop {
-            match self.next(None)? {
-                Happening::Parsed(vm, parsed) => {
-                    let worker = self.settle_jobs(&parsed)?;
-                    self.fleet.collect(vm, worker);
-                }
-                Happening::Ready(_, collected) => break *collected,
-                Happening::Unable(_, why, detail) => return Err(self.unable(why, detail)),
-                Happening::Ended(_, fate) => return Err(self.ended_early(&fate)),
-                unrelated => drop(unrelated),
-            }
-        };
-        self.tests = collected.tests.iter().map(listed_test).collect();
-        self.announce(&collected);
-        if self.tests.is_empty() && collected.errors.is_empty() {
-            return Err(Halt::Error(RunError::NoTests {
-                root: collected.root,
-                deselected: collected.deselected,
-            }));
-        }
-        self.suite = Some(collected);
-        Ok(first)
-    }
-
-    fn announce(&self, collected: &Collected) {
-        let hello = self
-            .fleet
-            .hello()
-            .expect("a VM that listed its tests has said hello");
-        self.tell(Event::Listed(Listing {
-            framework: format!("{} {}", hello.framework, hello.framework_version),
-            language: format!("Python {}", hello.language_version),
-            root: collected.root.clone(),
-            tests: self.tests.clone(),
-            deselected: collected.deselected,
-            jobs: self.jobs,
-            replay: collected.replay.clone(),
-            positional: collected.positional.clone(),
-        }));
-        for error in &collected.errors {
-            self.tell(Event::CollectionFailed(CollectionError {
-                place: error.place.clone(),
-                text: error.text.clone(),
-            }));
-        }
-        if let (Some(file), true) = (&collected.own_report, self.jobs > 1) {
-            self.note(Note::OwnReportLeftOut { file: file.clone() });
-        }
-    }
-
-    fn settle_jobs(&mut self, parsed: &Parsed) -> Result<Option<Worker>, Halt> {
-        if parsed.interactive {
-            return Err(Halt::Error(RunError::Interactive));
-        }
-        if parsed.collect_only {
-            return Err(Halt::Error(RunError::CollectOnly));
-        }
-        let automatic = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let asked = parsed.workers.as_ref().map(|workers| match workers {
-            Workers::Count(count) => *count,
-            Workers::Automatic(_) => automatic,
-        });
-        self.jobs = self.wish.jobs.or(asked).unwrap_or(1).max(1);
-        if asked.is_some() {
-            self.note(Note::WorkersReplaced { jobs: self.jobs });
-        }
-        Ok(self.worker(0))
-    }
-
     /// What a VM must know that runs one of several parts of the suite.
     pub(crate) fn worker(&self, number: usize) -> Option<Worker> {
         (self.jobs > 1).then(|| Worker {
@@ -303,25 +172,6 @@ impl Session {
             count: self.jobs,
             run: self.folder.file_name().unwrap_or("unflake").to_owned(),
         })
-    }
-
-    fn make_mould(&mut self, first: VmId) -> Result<(), Halt> {
-        let mould = self.fleet.fork(first);
-        self.mould = loop {
-            match self.next(None)? {
-                Happening::Cloned(vm) if vm == mould => break Mould::Vm(vm),
-                Happening::Unforked(_, why) => break Mould::None { why, said: false },
-                Happening::Ended(vm, fate) if vm == first => return Err(self.ended_early(&fate)),
-                Happening::Ended(vm, fate) if vm == mould => {
-                    break Mould::None {
-                        why: fate.how,
-                        said: false,
-                    };
-                }
-                unrelated => drop(unrelated),
-            }
-        };
-        Ok(())
     }
 
     /// Starts an interpreter.
@@ -365,72 +215,37 @@ impl Session {
     /// Records a trial of a suspect, or of a test that becomes one by it.
     pub(crate) fn record(&mut self, trial: Trial, worker: Option<Worker>) {
         self.tell(Event::TrialEnded(trial.clone()));
-        let known = self
-            .suspects
-            .iter_mut()
-            .find(|suspect| suspect.test == trial.test);
-        match known {
-            Some(suspect) => suspect.trials.push(trial),
-            None if trial.outcome.is_failure() => self.suspects.push(Suspect {
+        if trial.rung != Rung::Suite {
+            let mut suspects = self.suspects.iter_mut().rev();
+            if let Some(suspect) = suspects.find(|suspect| suspect.test == trial.test) {
+                suspect.trials.push(trial);
+            }
+        } else if trial.outcome.is_failure() {
+            self.suspects.push(Suspect {
                 test: trial.test.clone(),
                 worker,
                 trials: vec![trial],
                 is_judged: false,
-            }),
-            None => {}
+            });
         }
     }
 
-    /// The trial that an attempt of a runner makes.
-    pub(crate) fn to_trial(
-        &mut self,
-        test: &TestId,
-        rung: Rung,
-        vm: VmId,
-        attempt: Attempt,
-        cost: Duration,
-    ) -> Trial {
-        let outcome = match attempt.outcome {
-            WireOutcome::Passed => Outcome::Passed,
-            WireOutcome::Failed => Outcome::Failed,
-            WireOutcome::Errored => Outcome::Errored,
-            WireOutcome::Skipped => Outcome::Skipped,
-            WireOutcome::Xfailed => Outcome::ExpectedFailure,
-            WireOutcome::Xpassed => Outcome::UnexpectedPass,
-        };
-        let account = Account {
-            message: attempt.message,
-            text: attempt.text,
-            output: attempt.output,
-        };
-        let duration = Duration::try_from_secs_f64(attempt.seconds).unwrap_or_default();
-        Trial {
-            duration,
-            ..self.trial(test, rung, vm, outcome, account).costing(cost)
-        }
+    /// The suite as the first VM listed it.
+    pub(crate) fn listed(&self) -> &Collected {
+        let suite = self.suite.as_ref();
+        suite.expect("the suite is listed before anything runs")
     }
 
-    /// A trial whose VM did not report it.
-    pub(crate) fn trial(
-        &mut self,
-        test: &TestId,
-        rung: Rung,
-        vm: VmId,
-        outcome: Outcome,
-        account: Account,
-    ) -> Trial {
-        let birth = self.fleet.vm(vm).map_or(Birth::Exec, |vm| vm.birth);
-        Trial {
-            test: test.clone(),
-            rung,
-            vm,
-            birth,
-            before: self.fleet.count_trial(vm),
-            outcome,
-            duration: Duration::ZERO,
-            cost: Duration::ZERO,
-            account,
-        }
+    pub(crate) fn tell_start(&self, test: &TestId, vm: VmId, rung: Rung) {
+        let test = test.clone();
+        self.tell(Event::TrialStarted { test, vm, rung });
+    }
+
+    /// The ladder's next step for a test, if it is a suspect.
+    pub(crate) fn step_of(&self, test: &TestId, stage: Stage) -> Option<Step> {
+        let mut suspects = self.suspects.iter().rev();
+        let suspect = suspects.find(|suspect| suspect.test == *test)?;
+        Some(self.step(suspect, stage))
     }
 
     pub(crate) fn step(&self, suspect: &Suspect, stage: Stage) -> Step {
@@ -467,53 +282,5 @@ impl Session {
     pub(crate) fn tell(&self, event: Event) {
         // Readers go away only when the program ends; then there is nobody left to tell.
         drop(self.events.send(event));
-    }
-
-    fn unable(&self, why: Inability, detail: String) -> Halt {
-        let python = self.wish.project.python.to_string();
-        Halt::Error(match why {
-            Inability::NoFramework => RunError::NoPytest { python, detail },
-            Inability::OldFramework => RunError::OldPytest {
-                python,
-                version: detail,
-            },
-        })
-    }
-
-    pub(crate) fn ended_early(&self, fate: &Fate) -> Halt {
-        let python = &self.wish.project.python;
-        if let Some((major, minor)) = interpreter::ask_version(python)
-            && (major, minor) < interpreter::OLDEST
-        {
-            let python = python.to_string();
-            return Halt::Error(RunError::OldPython {
-                python,
-                major,
-                minor,
-            });
-        }
-        Halt::Error(RunError::EndedEarly {
-            how: fate.how.clone(),
-            output: fate.output.text(Duration::from_secs(1)),
-        })
-    }
-}
-
-/// A trial with what it cost.
-pub(crate) trait Costing {
-    fn costing(self, cost: Duration) -> Self;
-}
-
-impl Costing for Trial {
-    fn costing(self, cost: Duration) -> Self {
-        Self { cost, ..self }
-    }
-}
-
-fn listed_test(listed: &crate::protocol::Listed) -> Test {
-    Test {
-        id: listed.name.to_id(),
-        file: listed.file.clone(),
-        line: listed.line,
     }
 }

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Signals the process and reads what its runner wrote into `file`; `None` if it wrote nothing.
-pub fn read_stack(pid: Pid, stack_signal: i32, file: &Path) -> Option<String> {
+pub(crate) fn read_stack(pid: Pid, stack_signal: i32, file: &Path) -> Option<String> {
     let signal = Signal::try_from(stack_signal).ok()?;
     kill(pid, signal).ok()?;
     let until = Instant::now() + PATIENCE;

@@ -117,8 +117,7 @@ impl Vm {
         let Some(channel) = &mut self.channel else {
             return;
         };
-        let mut line = serde_json::to_vec(command).expect("commands hold only text and numbers");
-        line.push(b'\n');
+        let line = command.to_line();
         // A VM that closed its channel says so by its end, which is an event of its own.
         drop(channel.write_all(&line));
     }
@@ -135,7 +134,7 @@ impl Vm {
 }
 
 /// How a process ended, in words.
-pub fn describe(status: &io::Result<ExitStatus>) -> String {
+pub(crate) fn describe(status: &io::Result<ExitStatus>) -> String {
     match status {
         Ok(status) => match (status.code(), status.signal()) {
             (Some(code), _) => format!("exit status {code}"),

@@ -153,7 +153,7 @@ fn conclusion(report: &Report) -> String {
         .filter(|(count, ..)| *count > 0)
         .map(|(count, name, style)| {
             let name = if *name == "collection error" {
-                plural(*count, name)
+                plural(*count, "collection error", "collection errors")
             } else {
                 format!("{count} {name}")
             };
@@ -172,7 +172,7 @@ fn conclusion(report: &Report) -> String {
             )
         }
     };
-    let tests = plural(counts.tests, "test");
+    let tests = plural(counts.tests, "test", "tests");
     format!(
         "{tests} in {}: {}{how}",
         seconds(report.elapsed),

@@ -16,14 +16,14 @@ pub(crate) fn write(report: &Report) -> String {
     let title = match (counts.failures(), counts.flaky) {
         (0, 0) => "no failures".to_owned(),
         (0, flaky) => format!("{flaky} flaky, no real failures"),
-        (failures, 0) => plural(failures, "failure"),
-        (failures, flaky) => format!("{}, {flaky} flaky", plural(failures, "failure")),
+        (failures, 0) => plural(failures, "failure", "failures"),
+        (failures, flaky) => format!("{}, {flaky} flaky", plural(failures, "failure", "failures")),
     };
     let mut text = format!("## unflake: {title}\n\n");
     let _ = writeln!(
         text,
         "{} in {}: {} passed, {} skipped.\n",
-        plural(counts.tests, "test"),
+        plural(counts.tests, "test", "tests"),
         seconds(report.elapsed),
         counts.passed,
         counts.skipped

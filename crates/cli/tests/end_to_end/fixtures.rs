@@ -1,0 +1,223 @@
+//! Every folder in `fixtures/pytest` is a test: what is planted there is what must be found.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::project::{Project, Python};
+
+/// The planted truth of a fixture. `docs/fixtures.md` says what each key means.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    exit: i64,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    plugins: bool,
+    verdicts: BTreeMap<String, String>,
+    #[serde(default)]
+    outcomes: BTreeMap<String, String>,
+    #[serde(default)]
+    messages: BTreeMap<String, String>,
+    #[serde(default)]
+    texts: BTreeMap<String, String>,
+    #[serde(default)]
+    attempts: BTreeMap<String, String>,
+    #[serde(default)]
+    births: BTreeMap<String, String>,
+    #[serde(default)]
+    collection_errors: Vec<String>,
+    #[serde(default)]
+    notes: Vec<String>,
+    tests: Option<usize>,
+    jobs: Option<u64>,
+    repeat: Option<String>,
+}
+
+#[test]
+fn every_fixture_gets_its_planted_verdicts() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/pytest");
+    let mut cases: Vec<PathBuf> = fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    cases.sort();
+    assert!(!cases.is_empty());
+    // One fixture alone, for whoever works on it.
+    let only = std::env::var("UNFLAKE_FIXTURE").ok();
+    cases.retain(|case| only.as_ref().is_none_or(|only| case.ends_with(only)));
+    let queue = Mutex::new(cases.into_iter());
+    let troubles = Mutex::new(Vec::new());
+    let work = || {
+        while let Some(case) = next(&queue) {
+            if let Err(trouble) = check(&case) {
+                let trouble = format!("--- {}\n{trouble}", case.display());
+                troubles.lock().unwrap().push(trouble);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let lanes = thread::available_parallelism().unwrap().get();
+        for _ in 0..lanes {
+            scope.spawn(work);
+        }
+    });
+    let troubles = troubles.into_inner().unwrap();
+    assert!(troubles.is_empty(), "{}", troubles.join("\n\n"));
+}
+
+fn next(queue: &Mutex<std::vec::IntoIter<PathBuf>>) -> Option<PathBuf> {
+    queue.lock().unwrap().next()
+}
+
+fn check(case: &Path) -> Result<(), String> {
+    let truth = fs::read_to_string(case.join("expected.toml")).unwrap();
+    let expected: Expected = toml::from_str(&truth).map_err(|error| error.to_string())?;
+    let kind = if expected.plugins {
+        Python::Plugins
+    } else {
+        Python::Plain
+    };
+    let Some(python) = kind.find() else {
+        return Ok(());
+    };
+    let project = Project::copy_of(case);
+    let args: Vec<&str> = expected.args.iter().map(String::as_str).collect();
+    let (report, run) = project.run_json(&python, &args);
+    let mut troubles = Vec::new();
+    let mut compare = |what: &str, found: &dyn std::fmt::Debug, planted: &dyn std::fmt::Debug| {
+        let (found, planted) = (format!("{found:#?}"), format!("{planted:#?}"));
+        if found != planted {
+            troubles.push(format!("{what}: found {found}\nplanted {planted}"));
+        }
+    };
+    compare("exit", &run.code.map(i64::from), &Some(expected.exit));
+    compare_verdicts(&report, &expected, &mut compare);
+    for (id, planted) in &expected.outcomes {
+        compare(&format!("outcome of {id}"), &outcome(&report, id), planted);
+    }
+    for (key, planted) in [("message", &expected.messages), ("text", &expected.texts)] {
+        for (id, part) in planted {
+            let found = first_attempt(&report, id, key);
+            compare(
+                &format!("{key} of {id}: {found}"),
+                &found.contains(part.as_str()),
+                &true,
+            );
+        }
+    }
+    compare_details(&report, &expected, &mut compare);
+    if troubles.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "{}\nstandard error:\n{}",
+        troubles.join("\n"),
+        run.stderr
+    ))
+}
+
+type Compare<'a> = dyn FnMut(&str, &dyn std::fmt::Debug, &dyn std::fmt::Debug) + 'a;
+
+fn compare_verdicts(report: &Value, expected: &Expected, compare: &mut Compare<'_>) {
+    let found: BTreeMap<String, String> = findings(report)
+        .map(|finding| (text(&finding["id"]), verdict(finding)))
+        .collect();
+    match expected.verdicts.get("*") {
+        // All findings alike.
+        Some(verdict) => {
+            let others: Vec<_> = found.values().filter(|one| *one != verdict).collect();
+            compare("verdicts", &(others.len(), found.is_empty()), &(0, false));
+        }
+        None => compare("verdicts", &found, &expected.verdicts),
+    }
+}
+
+fn compare_details(report: &Value, expected: &Expected, compare: &mut Compare<'_>) {
+    for (id, part) in &expected.attempts {
+        for attempt in attempts(report, id) {
+            let text = text(&attempt["text"]);
+            compare(
+                &format!("each attempt of {id}: {text}"),
+                &text.contains(part),
+                &true,
+            );
+        }
+    }
+    for (id, birth) in &expected.births {
+        let births: Vec<String> = attempts(report, id)
+            .map(|one| text(&one["birth"]))
+            .collect();
+        let is_all = births.iter().all(|one| one == birth);
+        compare(&format!("births of {id}: {births:?}"), &is_all, &true);
+    }
+    let errors = report["collection_errors"].as_array().unwrap();
+    let errors: Vec<String> = errors.iter().map(|error| text(&error["place"])).collect();
+    compare("collection errors", &errors, &expected.collection_errors);
+    for part in &expected.notes {
+        let notes = report["notes"].to_string();
+        compare(
+            &format!("notes: {notes}"),
+            &notes.contains(part.as_str()),
+            &true,
+        );
+    }
+    if let Some(tests) = expected.tests {
+        compare("tests", &report["tests"].as_array().unwrap().len(), &tests);
+    }
+    if let Some(jobs) = expected.jobs {
+        compare("jobs", &report["jobs"].as_u64(), &Some(jobs));
+    }
+    if let Some(part) = &expected.repeat {
+        for finding in findings(report) {
+            let repeat = text(&finding["repeat"]);
+            compare(
+                &format!("repeat: {repeat}"),
+                &repeat.contains(part.as_str()),
+                &true,
+            );
+        }
+    }
+}
+
+fn findings(report: &Value) -> impl Iterator<Item = &Value> {
+    report["findings"].as_array().unwrap().iter()
+}
+
+fn verdict(finding: &Value) -> String {
+    let kind = finding["kind"].as_str().unwrap_or_default();
+    format!("{} {kind}", text(&finding["verdict"]))
+        .trim_end()
+        .to_owned()
+}
+
+fn outcome(report: &Value, id: &str) -> String {
+    let mut tests = report["tests"].as_array().unwrap().iter();
+    let test = tests.find(|test| test["id"] == id);
+    test.map_or_else(|| "not listed".to_owned(), |test| text(&test["outcome"]))
+}
+
+fn attempts<'a>(report: &'a Value, id: &str) -> std::slice::Iter<'a, Value> {
+    let finding = findings(report).find(|finding| finding["id"] == id);
+    let attempts = finding.and_then(|finding| finding["attempts"].as_array());
+    attempts
+        .unwrap_or_else(|| panic!("{id} has no finding"))
+        .iter()
+}
+
+fn first_attempt(report: &Value, id: &str, key: &str) -> String {
+    attempts(report, id)
+        .next()
+        .map(|attempt| text(&attempt[key]))
+        .unwrap_or_default()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

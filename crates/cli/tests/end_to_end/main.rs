@@ -1,0 +1,9 @@
+//! The real binary on real projects with the real pytest.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+mod errors;
+mod fixtures;
+mod interrupt;
+mod project;
+mod reports;

@@ -1,0 +1,127 @@
+//! One run of a test that a VM was told to do, and the trial that comes of it, however it ends.
+
+use std::time::{Duration, Instant};
+
+use unflake_core::outcome::Outcome;
+use unflake_core::test::TestId;
+use unflake_core::trial::{Account, Birth, Rung, Trial, VmId};
+
+use crate::fleet::Fate;
+use crate::protocol::{Attempt, Ran, WireOutcome};
+
+/// How much of a dead VM's output is shown: its last lines, where an interpreter says why it died.
+const LAST_LINES: usize = 40;
+/// How long the output of a dead VM may take to arrive.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// A run that a VM was told to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) test: TestId,
+    pub(crate) rung: Rung,
+    pub(crate) vm: VmId,
+    pub(crate) birth: Birth,
+    /// How many trials the VM had done before.
+    pub(crate) before: usize,
+    /// From when on its cost is counted.
+    pub(crate) since: Instant,
+}
+
+impl Asked {
+    /// The trials of what a runner reported: more than one if a plugin of the project reran it.
+    ///
+    /// A report without attempts, or about another test, is an error and never a pass.
+    pub(crate) fn ran(&self, ran: Ran) -> Vec<Trial> {
+        if ran.attempts.is_empty() || ran.test.to_id() != self.test {
+            return vec![self.errored("pytest ran nothing for this test", "")];
+        }
+        let rungs = std::iter::once(self.rung).chain(std::iter::repeat(Rung::OwnRerun));
+        let attempts = rungs.zip(ran.attempts);
+        attempts
+            .map(|(rung, attempt)| Trial {
+                rung,
+                ..self.attempted(attempt)
+            })
+            .collect()
+    }
+
+    /// The VM would not end its test in time; `stack` is where it was.
+    pub(crate) fn timed_out(&self, after: Duration, stack: Option<&str>) -> Trial {
+        let message = format!("still running after {after:?}");
+        let text = stack.unwrap_or("no stack could be had");
+        self.ended(Outcome::TimedOut { after }, account(&message, text))
+    }
+
+    /// The VM ended under its test.
+    pub(crate) fn died(&self, fate: &Fate) -> Trial {
+        let message = format!("its VM ended: {}", fate.how);
+        let output = fate.output.text(LAST_WORDS);
+        let lines: Vec<&str> = output.lines().collect();
+        let text = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+        let how = fate.how.clone();
+        self.ended(Outcome::VmDied { how }, account(&message, &text))
+    }
+
+    /// The test ended the session of its VM by itself.
+    pub(crate) fn stopped(&self, how: &str, message: &str) -> Trial {
+        let message = format!("it ended its VM: {how} {message}");
+        let how = how.to_owned();
+        self.ended(Outcome::VmDied { how }, account(message.trim_end(), ""))
+    }
+
+    /// The VM does not know the test.
+    pub(crate) fn unknown(&self) -> Trial {
+        let message = "a new interpreter does not list this test: its id changes from run to run";
+        self.errored(message, "")
+    }
+
+    /// The test could not be run, for a reason that is not its own.
+    pub(crate) fn errored(&self, message: &str, text: &str) -> Trial {
+        self.ended(Outcome::Errored, account(message, text))
+    }
+
+    fn attempted(&self, attempt: Attempt) -> Trial {
+        let outcome = match attempt.outcome {
+            WireOutcome::Passed => Outcome::Passed,
+            WireOutcome::Failed => Outcome::Failed,
+            WireOutcome::Errored => Outcome::Errored,
+            WireOutcome::Skipped => Outcome::Skipped,
+            WireOutcome::Xfailed => Outcome::ExpectedFailure,
+            WireOutcome::Xpassed => Outcome::UnexpectedPass,
+        };
+        let account = Account {
+            message: attempt.message,
+            text: attempt.text,
+            output: attempt.output,
+        };
+        // A framework under a patched clock can report nonsense; that is no reason to lose a trial.
+        let duration = Duration::try_from_secs_f64(attempt.seconds).unwrap_or_default();
+        Trial {
+            duration,
+            ..self.ended(outcome, account)
+        }
+    }
+
+    fn ended(&self, outcome: Outcome, account: Account) -> Trial {
+        let cost = self.since.elapsed();
+        Trial {
+            test: self.test.clone(),
+            rung: self.rung,
+            vm: self.vm,
+            birth: self.birth,
+            before: self.before,
+            outcome,
+            duration: cost,
+            cost,
+            account,
+        }
+    }
+}
+
+fn account(message: &str, text: &str) -> Account {
+    Account {
+        message: message.to_owned(),
+        text: text.to_owned(),
+        output: String::new(),
+    }
+}

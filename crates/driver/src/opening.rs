@@ -1,0 +1,151 @@
+//! The opening of a session: the first VM, its list of tests, and the mould of fresh VMs.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a waiter looks for what it waits for and passes over the rest"
+)]
+
+use std::num::NonZeroUsize;
+use std::thread;
+use std::time::Duration;
+
+use unflake_core::event::{CollectionError, Event, Listing, Note};
+use unflake_core::test::Test;
+use unflake_core::trial::VmId;
+
+use crate::fleet::{Fate, Happening};
+use crate::interpreter;
+use crate::protocol::{Collected, Inability, Parsed, Worker, Workers};
+use crate::run_error::RunError;
+use crate::session::{Halt, Mould, Session};
+
+impl Session {
+    /// Starts the first VM and lists its tests.
+    pub(crate) fn open(&mut self) -> Result<VmId, Halt> {
+        let first = self.spawn(self.wish.project.start(false, &[]))?;
+        let collected = loop {
+            match self.next(None)? {
+                Happening::Parsed(vm, parsed) => {
+                    let worker = self.settle_jobs(&parsed)?;
+                    self.fleet.collect(vm, worker);
+                }
+                Happening::Ready(_, collected) => break *collected,
+                Happening::Unable(_, why, detail) => return Err(self.unable(why, detail)),
+                Happening::Ended(_, fate) => return Err(self.ended_early(&fate)),
+                unrelated => drop(unrelated),
+            }
+        };
+        self.tests = collected.tests.iter().map(listed_test).collect();
+        if self.tests.is_empty() && collected.errors.is_empty() {
+            return Err(Halt::Error(RunError::NoTests {
+                root: collected.root,
+                deselected: collected.deselected,
+            }));
+        }
+        self.announce(&collected);
+        self.suite = Some(collected);
+        Ok(first)
+    }
+
+    fn announce(&self, collected: &Collected) {
+        let hello = self
+            .fleet
+            .hello()
+            .expect("a VM that listed its tests has said hello");
+        self.tell(Event::Listed(Listing {
+            framework: format!("{} {}", hello.framework, hello.framework_version),
+            language: format!("Python {}", hello.language_version),
+            root: collected.root.clone(),
+            tests: self.tests.clone(),
+            deselected: collected.deselected,
+            jobs: self.jobs,
+            replay: collected.replay.clone(),
+            positional: collected.positional.clone(),
+        }));
+        for error in &collected.errors {
+            self.tell(Event::CollectionFailed(CollectionError {
+                place: error.place.clone(),
+                text: error.text.clone(),
+            }));
+        }
+        for name in &collected.left_out {
+            let report = name.clone();
+            self.note(Note::OwnReportLeftOut { report });
+        }
+    }
+
+    fn settle_jobs(&mut self, parsed: &Parsed) -> Result<Option<Worker>, Halt> {
+        if parsed.interactive {
+            return Err(Halt::Error(RunError::Interactive));
+        }
+        if parsed.collect_only {
+            return Err(Halt::Error(RunError::CollectOnly));
+        }
+        let automatic = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let asked = parsed.workers.as_ref().map(|workers| match workers {
+            Workers::Count(count) => *count,
+            Workers::Automatic(_) => automatic,
+        });
+        self.jobs = self.wish.jobs.or(asked).unwrap_or(1).max(1);
+        if asked.is_some() {
+            self.note(Note::WorkersReplaced { jobs: self.jobs });
+        }
+        Ok(self.worker(0))
+    }
+
+    pub(crate) fn make_mould(&mut self, first: VmId) -> Result<(), Halt> {
+        let mould = self.fleet.fork(first);
+        self.mould = loop {
+            match self.next(None)? {
+                Happening::Cloned(vm) if vm == mould => break Mould::Vm(vm),
+                Happening::Unforked(_, why) => break Mould::None { why, said: false },
+                Happening::Ended(vm, fate) if vm == first => return Err(self.ended_early(&fate)),
+                Happening::Ended(vm, fate) if vm == mould => {
+                    break Mould::None {
+                        why: fate.how,
+                        said: false,
+                    };
+                }
+                unrelated => drop(unrelated),
+            }
+        };
+        Ok(())
+    }
+
+    fn unable(&self, why: Inability, detail: String) -> Halt {
+        let python = self.wish.project.python.to_string();
+        Halt::Error(match why {
+            Inability::NoFramework => RunError::NoPytest { python, detail },
+            Inability::OldFramework => RunError::OldPytest {
+                python,
+                version: detail,
+            },
+        })
+    }
+
+    pub(crate) fn ended_early(&self, fate: &Fate) -> Halt {
+        let python = &self.wish.project.python;
+        if let Some((major, minor)) = interpreter::ask_version(python)
+            && (major, minor) < interpreter::OLDEST
+        {
+            let python = python.to_string();
+            return Halt::Error(RunError::OldPython {
+                python,
+                major,
+                minor,
+            });
+        }
+        Halt::Error(RunError::EndedEarly {
+            how: fate.how.clone(),
+            output: fate.output.text(Duration::from_secs(1)),
+        })
+    }
+}
+
+fn listed_test(listed: &crate::protocol::Listed) -> Test {
+    Test {
+        id: listed.name.to_id(),
+        file: listed.file.clone(),
+        line: listed.line,
+    }
+}
