@@ -4,11 +4,12 @@ It has no policy: which test runs next, what is rerun, how long a test may take 
 means are the driver's business (`docs/protocol.md`).
 """
 
+import copy
 import inspect
 import os
 import sys
 import tempfile
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -28,6 +29,7 @@ class Guest:
         self._is_forked, self._rerunning = False, False
         self._items: Dict[Tuple[str, int], Any] = {}
         self._doctest_globals: Dict[Any, Dict[str, Any]] = {}
+        self._sharing: Set[Any] = set()  # The items that found shared fixtures alive.
         self._reports: List[Any] = []
         self._collect_errors: List[Message] = []
         self._deselected = 0
@@ -128,14 +130,16 @@ class Guest:
         return bool(self._collect_errors) and not session.config.option.continue_on_collection_errors
 
     def _say_tests(self, session: Any) -> None:
-        config, tests, copies = session.config, [], {}  # type: Any, List[Message], Dict[str, int]
+        config = session.config
+        tests: List[Message] = []
+        namesakes: Dict[str, int] = {}
         for item in session.items:
             name = clean(item.nodeid, None)
-            copy = copies.get(name, 0)
-            copies[name] = copy + 1
-            self._items[name, copy] = item
+            place = namesakes.get(name, 0)
+            namesakes[name] = place + 1
+            self._items[name, place] = item
             file, line, _ = item.location
-            tests.append({"test": name, "copy": copy, "file": clean(str(file)), "line": (line or 0) + 1})
+            tests.append({"test": name, "copy": place, "file": clean(str(file)), "line": (line or 0) + 1})
         seed = getattr(config.option, "randomly_seed", None)
         self._channel.say(
             say="tests",
@@ -166,6 +170,7 @@ class Guest:
                 self._channel.say(say="reaped", pid=command["pid"], status=status)
             elif verb == "finish":
                 if self._is_forked:
+                    self._tear_down_all(session)
                     os._exit(0)
                 return
             else:
@@ -177,11 +182,19 @@ class Guest:
             self._channel.say(say="unknown", test=command["test"], copy=command["copy"])
             return
         following = self._find(command["next"]) if command["next"] else None
+        if following is item:
+            # Itself once more: a sibling keeps the wider fixtures alive and ends its own.
+            following = copy.copy(item)
         self._reports, self._rerunning = [], rerun
-        trouble = None
+        rebuilt, trouble = False, None
         if rerun:
-            trouble = self._tear_down_all(session)
             self._forget(item)
+        is_sharing = has_wide_fixtures(session)
+        if rerun and not command["keep"]:
+            rebuilt = is_sharing or item in self._sharing
+            trouble = self._tear_down_all(session)
+        elif is_sharing:
+            self._sharing.add(item)
         self._remember(item)
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -201,6 +214,7 @@ class Guest:
             test=command["test"],
             copy=command["copy"],
             attempts=attempts,
+            rebuilt=rebuilt,
             stop=clean(str(session.shouldfail or session.shouldstop or "")) or None,
         )
 
@@ -228,6 +242,7 @@ class Guest:
 
     def _forget(self, item: Any) -> None:
         """Drops what the item holds from its last run: a fresh request has none of it."""
+        item._report_sections = []  # What the last run wrote is not this run's.
         if item in self._doctest_globals:
             item.dtest.globs = dict(self._doctest_globals[item])
         if isinstance(item, pytest.Function) and getattr(item, "_instance", None) is not None:
@@ -274,6 +289,15 @@ class Bypass:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Optional[bool]:
         return self._guest.run_again(item, nextitem)
+
+
+def has_wide_fixtures(session: Any) -> bool:
+    """Whether a fixture is alive that more than one test shares."""
+    state = session._setupstate
+    if hasattr(state, "_finalizers"):  # pytest 6
+        return any(state._finalizers.values())
+    # Each node's first finalizer is its own tear-down; all others are those of fixtures.
+    return any(len(finalizers) > 1 for finalizers, _ in state.stack.values())
 
 
 def renew_capture(config: Any) -> None:

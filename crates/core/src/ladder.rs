@@ -1,12 +1,13 @@
 //! The rerun ladder: is this failure flaky? (Eloussi 2015, Ch. 3, Fig. 3.1 and 3.2)
 //!
 //! RERUN at once in the same VM, POSTPONE to the end of the suite, FORK into a fresh VM. It goes
-//! beyond the paper in three places. The threshold has an absolute floor, because one failure is
+//! beyond the paper in four places. The threshold has an absolute floor, because one failure is
 //! already 5 % of a suite of 20. A pass after the test's own failed run is checked in a fresh VM,
-//! because the failed run may have made the state that the test needs. And what only forked VMs
-//! saw is confirmed in a new interpreter. INTERSECT is not here.
+//! because the failed run may have made the state that the test needs. What only forked VMs saw is
+//! confirmed in a new interpreter. And where a rerun has set up shared fixtures anew, a replay of the
+//! test's own order tells what that changed. INTERSECT is not here.
 
-use crate::trial::{Birth, Rung, Trial};
+use crate::trial::{Birth, Fixtures, Rung, Trial};
 use crate::verdict::{Doubt, Flakiness, Reason, Verdict};
 
 /// What to do next about one failed test. Call it again after each trial.
@@ -133,23 +134,17 @@ const LOOKS: u32 = 3;
 /// The test passed in its own VM after its own failure. Is that its own doing?
 fn look(rungs: Rungs, seen: Seen<'_>, passed_on: Rung) -> Step {
     if seen.has_pass(Rung::Look) {
-        let flakiness = if passed_on == Rung::End {
-            Flakiness::Bursty
-        } else {
-            Flakiness::NonBursty
-        };
-        return Step::Conclude(Verdict::Flaky(flakiness));
+        return pass_in_both(seen, passed_on);
     }
-    let last = seen.last();
-    if last.rung == Rung::Look && last.outcome.is_failure() && !last.outcome.ends_vm() {
-        return Step::Rerun(Rung::AfterItself, Place::LastVm);
+    if let Some(step) = after_itself(seen, Rung::Look) {
+        return step;
     }
     let looks = seen.count(Rung::Look);
     let wanted = rungs.fresh.max(LOOKS);
     if looks < wanted {
         Step::Rerun(Rung::Look, fresh_place(looks, wanted))
     } else if seen.all_fail(Rung::Look) {
-        Step::Conclude(Verdict::Brittle)
+        unless_disturbed(seen, Verdict::Brittle)
     } else {
         Step::Conclude(Verdict::Unclear(Doubt::NotRunAgain))
     }
@@ -176,14 +171,70 @@ fn fresh(rungs: Rungs, seen: Seen<'_>) -> Step {
     if done < rungs.fresh {
         return Step::Rerun(Rung::Fresh, fresh_place(done, rungs.fresh));
     }
-    let reruns = &seen.trials[1..];
-    Step::Conclude(if reruns.is_empty() {
-        Verdict::Unexamined(Reason::RerunsOff)
-    } else if reruns.iter().all(|trial| trial.outcome.is_failure()) {
-        Verdict::Broken
+    if let Some(step) = after_itself(seen, Rung::Fresh) {
+        return step;
+    }
+    let mut reruns = seen.trials[1..].iter();
+    if reruns.len() == 0 {
+        Step::Conclude(Verdict::Unexamined(Reason::RerunsOff))
+    } else if seen.has_pass(Rung::AfterItself) {
+        unless_disturbed(seen, Verdict::Brittle)
+    } else if reruns.all(|trial| trial.outcome.is_failure() || trial.rung == Rung::Replay) {
+        unless_disturbed(seen, Verdict::Broken)
     } else {
-        Verdict::Unclear(Doubt::NotRunAgain)
-    })
+        Step::Conclude(Verdict::Unclear(Doubt::NotRunAgain))
+    }
+}
+
+/// A failure in a fresh VM is followed by another run there: does the test pass after itself?
+fn after_itself(seen: Seen<'_>, rung: Rung) -> Option<Step> {
+    let last = seen.last();
+    let is_failed = last.rung == rung && last.outcome.is_failure() && !last.outcome.ends_vm();
+    is_failed.then_some(Step::Rerun(Rung::AfterItself, Place::LastVm))
+}
+
+/// The test passed in its own VM and in a fresh one. If its rerun had rebuilt shared fixtures, what
+/// was in them may have been the cause: then the same tests before it make it fail again.
+fn pass_in_both(seen: Seen<'_>, passed_on: Rung) -> Step {
+    let by_rung = match passed_on {
+        Rung::End => Flakiness::Bursty,
+        Rung::Suite
+        | Rung::OwnRerun
+        | Rung::Immediate
+        | Rung::Fresh
+        | Rung::Look
+        | Rung::AfterItself
+        | Rung::Confirm
+        | Rung::Replay => Flakiness::NonBursty,
+    };
+    let mut passes = seen.of(passed_on).filter(|trial| trial.outcome.is_pass());
+    let rebuilt = passes.any(|trial| trial.fixtures == Fixtures::Rebuilt);
+    let replay = seen.of(Rung::Replay).next();
+    match (rebuilt, replay.map(|trial| trial.outcome.is_failure())) {
+        (true, None) => Step::Rerun(Rung::Replay, Place::CheapestVm),
+        (true, Some(true)) => Step::Conclude(Verdict::Flaky(Flakiness::StateDependent)),
+        (true, Some(false)) | (false, _) => Step::Conclude(Verdict::Flaky(by_rung)),
+    }
+}
+
+/// Concludes that the code is at fault, unless our own reruns may be: a test that found shared
+/// fixtures rebuilt gets the chance to pass in its own order, with nothing rerun before it.
+fn unless_disturbed(seen: Seen<'_>, verdict: Verdict) -> Step {
+    let is_suspected = seen.trials[0].fixtures == Fixtures::Rebuilt;
+    let replays: Vec<&Trial> = seen.of(Rung::Replay).collect();
+    let passes = |birth: Birth| {
+        let mut replays = replays.iter();
+        replays.any(|trial| trial.birth == birth && trial.outcome.is_pass())
+    };
+    if passes(Birth::Exec) {
+        Step::Conclude(Verdict::Flaky(Flakiness::Disturbed))
+    } else if is_suspected && replays.is_empty() {
+        Step::Rerun(Rung::Replay, Place::CheapestVm)
+    } else if is_suspected && passes(Birth::Fork) && replays.len() == 1 {
+        Step::Rerun(Rung::Replay, Place::NewInterpreter)
+    } else {
+        Step::Conclude(verdict)
+    }
 }
 
 /// The last of several fresh trials is a new interpreter, so that no verdict rests on forks alone:
@@ -275,6 +326,7 @@ mod tests {
             vm: VmId(0),
             birth,
             before: 0,
+            fixtures: Fixtures::AsInPlainRun,
             outcome,
             duration: Duration::ZERO,
             cost: Duration::ZERO,
@@ -389,6 +441,7 @@ mod tests {
                 (Rung::End, Birth::Exec),
                 (Rung::Fresh, Birth::Fork),
                 (Rung::Fresh, Birth::Exec),
+                (Rung::AfterItself, Birth::Exec),
             ]
         );
     }
@@ -423,7 +476,8 @@ mod tests {
             | Rung::End
             | Rung::Fresh
             | Rung::AfterItself
-            | Rung::Confirm => Outcome::Failed,
+            | Rung::Confirm
+            | Rung::Replay => Outcome::Failed,
         });
         assert_eq!(verdict, Verdict::Unclear(Doubt::NotRunAgain));
     }
@@ -492,6 +546,64 @@ mod tests {
         assert!(threshold.is_reached(11, 20));
         assert!(threshold.is_reached(11, 1100), "exactly 1 %");
         assert!(!threshold.is_reached(11, 1101), "just under 1 %");
+    }
+
+    /// The same trial with shared fixtures rebuilt.
+    fn rebuilt(trial: Trial) -> Trial {
+        let fixtures = Fixtures::Rebuilt;
+        Trial { fixtures, ..trial }
+    }
+
+    #[test]
+    fn a_pass_with_rebuilt_fixtures_is_replayed_and_a_failing_replay_means_state() {
+        let mut trials = vec![
+            trial(Rung::Suite, Birth::Exec, Outcome::Failed),
+            rebuilt(trial(Rung::Immediate, Birth::Exec, Outcome::Passed)),
+            trial(Rung::Look, Birth::Fork, Outcome::Passed),
+        ];
+        let step = |trials: &[Trial]| next_step(Rungs::default(), trials, ENDED);
+        assert_eq!(step(&trials), Step::Rerun(Rung::Replay, Place::CheapestVm));
+        trials.push(trial(Rung::Replay, Birth::Fork, Outcome::Failed));
+        let state_dependent = Verdict::Flaky(Flakiness::StateDependent);
+        assert_eq!(step(&trials), Step::Conclude(state_dependent));
+        trials[3].outcome = Outcome::Passed;
+        let non_bursty = Verdict::Flaky(Flakiness::NonBursty);
+        assert_eq!(step(&trials), Step::Conclude(non_bursty));
+    }
+
+    #[test]
+    fn a_test_that_our_own_reruns_disturbed_is_not_called_broken() {
+        let fail = |rung, birth| trial(rung, birth, Outcome::Failed);
+        let mut trials = vec![
+            rebuilt(fail(Rung::Suite, Birth::Exec)),
+            rebuilt(fail(Rung::Immediate, Birth::Exec)),
+            fail(Rung::End, Birth::Exec),
+            fail(Rung::Fresh, Birth::Fork),
+            fail(Rung::Fresh, Birth::Exec),
+            fail(Rung::AfterItself, Birth::Exec),
+        ];
+        let step = |trials: &[Trial]| next_step(Rungs::default(), trials, ENDED);
+        assert_eq!(step(&trials), Step::Rerun(Rung::Replay, Place::CheapestVm));
+        trials.push(fail(Rung::Replay, Birth::Fork));
+        assert_eq!(step(&trials), Step::Conclude(Verdict::Broken));
+        trials[6].outcome = Outcome::Passed;
+        assert_eq!(
+            step(&trials),
+            Step::Rerun(Rung::Replay, Place::NewInterpreter)
+        );
+        trials.push(trial(Rung::Replay, Birth::Exec, Outcome::Passed));
+        let disturbed = Verdict::Flaky(Flakiness::Disturbed);
+        assert_eq!(step(&trials), Step::Conclude(disturbed));
+        trials[7].outcome = Outcome::Failed;
+        assert_eq!(step(&trials), Step::Conclude(Verdict::Broken));
+    }
+
+    #[test]
+    fn a_test_that_fails_everywhere_but_after_itself_is_brittle() {
+        let (verdict, _) = climb(Rungs::default(), true, |rung, _, _| {
+            passes_if(rung == Rung::AfterItself)
+        });
+        assert_eq!(verdict, Verdict::Brittle);
     }
 
     #[test]

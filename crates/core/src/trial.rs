@@ -19,6 +19,8 @@ pub struct Trial {
     pub birth: Birth,
     /// How many trials that VM had done before this one.
     pub before: usize,
+    /// Whether it found shared fixtures as a plain run would.
+    pub fixtures: Fixtures,
     /// How it ended.
     pub outcome: Outcome,
     /// The test's own time, as its framework measured it.
@@ -59,6 +61,8 @@ pub enum Rung {
     AfterItself,
     /// In a new interpreter, because until now only a forked VM saw it pass.
     Confirm,
+    /// In a fresh VM after the tests of its file that ran before it, with nothing rerun between.
+    Replay,
 }
 
 impl Rung {
@@ -73,6 +77,7 @@ impl Rung {
             Self::Look => "look",
             Self::AfterItself => "after-itself",
             Self::Confirm => "confirm",
+            Self::Replay => "replay",
         }
     }
 
@@ -80,9 +85,20 @@ impl Rung {
     pub fn is_same_vm(self) -> bool {
         match self {
             Self::Suite | Self::OwnRerun | Self::Immediate | Self::End | Self::AfterItself => true,
-            Self::Fresh | Self::Look | Self::Confirm => false,
+            Self::Fresh | Self::Look | Self::Confirm | Self::Replay => false,
         }
     }
+}
+
+/// Whether a trial found the fixtures that tests share (of class, module or session) as a plain run
+/// would have left them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fixtures {
+    /// As a plain run would.
+    AsInPlainRun,
+    /// A rerun had torn them down and set them up anew: this one, or for a trial of the suite, one
+    /// before it in the same VM and file.
+    Rebuilt,
 }
 
 /// A VM's number in one run of unflake, in the order of their starts.

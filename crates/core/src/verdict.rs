@@ -40,6 +40,8 @@ pub enum Flakiness {
     Bursty,
     /// It kept failing in its VM and passed in a fresh one.
     StateDependent,
+    /// It failed after a rerun had rebuilt shared fixtures, and passes where nothing was rerun.
+    Disturbed,
     /// It passed in a fresh VM, and its own VM was not, or could not be, tried again.
     Unplaced,
 }
@@ -87,6 +89,7 @@ impl Verdict {
             Self::Flaky(Flakiness::NonBursty) => Some("non-bursty"),
             Self::Flaky(Flakiness::Bursty) => Some("bursty"),
             Self::Flaky(Flakiness::StateDependent) => Some("state-dependent"),
+            Self::Flaky(Flakiness::Disturbed) => Some("disturbed"),
             Self::Flaky(Flakiness::Unplaced) => Some("unplaced"),
             Self::Unclear(Doubt::OnlyInForks) => Some("only-in-forks"),
             Self::Unclear(Doubt::NotRunAgain) => Some("not-run-again"),
@@ -107,7 +110,11 @@ impl Verdict {
                 "passed only after the suite: an outside condition came and went"
             }
             Self::Flaky(Flakiness::StateDependent) => {
-                "passed only in a fresh VM: state left by an earlier test breaks it"
+                "passes in a fresh state only: what an earlier test left behind breaks it"
+            }
+            Self::Flaky(Flakiness::Disturbed) => {
+                "passes in its own order, and failed here only because the rerun of an earlier test \
+                 had set up shared fixtures anew: it needs what earlier tests leave in them"
             }
             Self::Flaky(Flakiness::Unplaced) => {
                 "passed in a fresh VM; its own VM was not tried again, so the kind is open"

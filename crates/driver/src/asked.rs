@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
-use unflake_core::trial::{Account, Birth, Rung, Trial, VmId};
+use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
 
 use crate::fleet::Fate;
 use crate::protocol::{Attempt, Ran, WireOutcome};
@@ -23,6 +23,8 @@ pub(crate) struct Asked {
     pub(crate) birth: Birth,
     /// How many trials the VM had done before.
     pub(crate) before: usize,
+    /// Whether shared fixtures are as a plain run would have left them.
+    pub(crate) fixtures: Fixtures,
     /// From when on its cost is counted.
     pub(crate) since: Instant,
 }
@@ -35,11 +37,17 @@ impl Asked {
         if ran.attempts.is_empty() || ran.test.to_id() != self.test {
             return vec![self.errored("pytest ran nothing for this test", "")];
         }
+        let fixtures = if ran.rebuilt {
+            Fixtures::Rebuilt
+        } else {
+            self.fixtures
+        };
         let rungs = std::iter::once(self.rung).chain(std::iter::repeat(Rung::OwnRerun));
         let attempts = rungs.zip(ran.attempts);
         attempts
             .map(|(rung, attempt)| Trial {
                 rung,
+                fixtures,
                 ..self.attempted(attempt)
             })
             .collect()
@@ -110,6 +118,7 @@ impl Asked {
             vm: self.vm,
             birth: self.birth,
             before: self.before,
+            fixtures: self.fixtures,
             outcome,
             duration: cost,
             cost,

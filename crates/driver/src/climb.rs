@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use unflake_core::event::Note;
 use unflake_core::ladder::{Place, Stage, Step};
 use unflake_core::test::TestId;
-use unflake_core::trial::{Birth, Rung, Trial, VmId};
+use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
 
 use crate::asked::Asked;
 use crate::fleet::Happening;
@@ -74,8 +74,8 @@ impl Session {
             let since = Instant::now();
             let (suite_vm, last_vm) = self.places(at);
             let trial = match place {
-                Place::SuiteVm => self.rerun(at, rung, suite_vm, since)?,
-                Place::LastVm => self.rerun(at, rung, last_vm, since)?,
+                Place::SuiteVm => self.try_in(at, rung, suite_vm, since)?,
+                Place::LastVm => self.try_in(at, rung, last_vm, since)?,
                 Place::CheapestVm => self.in_fork(at, rung, &mut fresh)?,
                 Place::NewInterpreter => self.in_interpreter(at, rung, &mut fresh)?,
             };
@@ -123,7 +123,7 @@ impl Session {
         let Some(vm) = self.make_fork(since)? else {
             return self.in_interpreter(at, rung, fresh);
         };
-        let trial = self.rerun(at, rung, vm, since)?;
+        let trial = self.try_in(at, rung, vm, since)?;
         if !trial.outcome.ends_vm() {
             *fresh = Some(vm);
             return Ok(trial);
@@ -167,15 +167,16 @@ impl Session {
         let since = Instant::now();
         let test = self.suspects[at].test.clone();
         let suite = self.listed();
-        let alone = self.wish.project.start_alone(suite, &test);
+        // A replay needs the tests before it as well.
+        let alone = (rung != Rung::Replay).then(|| self.wish.project.start_alone(suite, &test));
         let whole = self.wish.project.start(true, &suite.replay);
         let mut trouble = None;
-        for start in [alone, Some(whole)].into_iter().flatten() {
+        for start in [alone.flatten(), Some(whole)].into_iter().flatten() {
             let vm = self.spawn(start)?;
             match self.await_test(at, vm)? {
                 None => {
                     *fresh = Some(vm);
-                    return self.rerun(at, rung, vm, since);
+                    return self.try_in(at, rung, vm, since);
                 }
                 Some(said) => {
                     self.leave(Some(vm))?;
@@ -223,17 +224,49 @@ impl Session {
         }
     }
 
-    /// Runs a suspect again in a VM that is ready for it.
-    fn rerun(&mut self, at: usize, rung: Rung, vm: VmId, since: Instant) -> Result<Trial, Halt> {
+    /// Runs a suspect again in a VM that is ready for it, in the way of its rung.
+    fn try_in(&mut self, at: usize, rung: Rung, vm: VmId, since: Instant) -> Result<Trial, Halt> {
         let test = self.suspects[at].test.clone();
+        let before = match rung {
+            // Itself first, with shared fixtures left alive, as they are between tests of a suite.
+            Rung::AfterItself => vec![test.clone()],
+            Rung::Replay => self.before_in_file(&test),
+            Rung::Suite
+            | Rung::OwnRerun
+            | Rung::Immediate
+            | Rung::End
+            | Rung::Fresh
+            | Rung::Look
+            | Rung::Confirm => Vec::new(),
+        };
         let limit = self.limit(at, vm);
+        for (place, one) in before.iter().enumerate() {
+            let next = before.get(place + 1).unwrap_or(&test);
+            let asked = self.ask(one.clone(), rung, vm, since);
+            let trial = self.rerun(&asked, Some(next), place > 0, limit)?;
+            if trial.outcome.ends_vm() {
+                return Ok(Trial { test, ..trial });
+            }
+        }
+        let asked = self.ask(test, rung, vm, since);
+        self.rerun(&asked, None, !before.is_empty(), limit)
+    }
+
+    /// Runs a test again and waits for its end, whatever that is.
+    fn rerun(
+        &mut self,
+        asked: &Asked,
+        next: Option<&TestId>,
+        keep: bool,
+        limit: Option<Duration>,
+    ) -> Result<Trial, Halt> {
         let deadline = limit.map(|limit| Instant::now() + limit);
         let target = Target {
-            test: Name::from(&test),
-            next: None,
+            test: Name::from(&asked.test),
+            next: next.map(Name::from),
         };
-        let asked = self.ask(test, rung, vm, since);
-        self.fleet.tell(vm, &Command::Rerun(target));
+        let vm = asked.vm;
+        self.fleet.tell(vm, &Command::Rerun { target, keep });
         loop {
             match self.next(deadline)? {
                 Happening::Deadline => {
@@ -247,7 +280,7 @@ impl Session {
                     return Ok(asked.stopped("KeyboardInterrupt or pytest.exit", &message));
                 }
                 happening => {
-                    if let Some(trial) = answer(&asked, happening) {
+                    if let Some(trial) = answer(asked, happening) {
                         return Ok(trial);
                     }
                 }
@@ -267,29 +300,26 @@ impl Session {
     /// Ends a fresh VM that is not needed any more.
     fn leave(&mut self, fresh: Option<VmId>) -> Result<(), Halt> {
         let Some(vm) = fresh else { return Ok(()) };
-        match self.fleet.vm(vm).map(|vm| vm.birth) {
-            Some(Birth::Exec) => {
-                self.fleet.tell(vm, &Command::Finish {});
-                self.await_end(vm, LEAVING)
-            }
-            Some(Birth::Fork) => {
-                self.fleet.kill(vm);
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        self.fleet.tell(vm, &Command::Finish {});
+        self.await_end(vm, LEAVING)
     }
 
     /// Makes a note of what a VM is about to be told to run.
     pub(crate) fn ask(&mut self, test: TestId, rung: Rung, vm: VmId, since: Instant) -> Asked {
         let birth = self.fleet.vm(vm).map_or(Birth::Exec, |vm| vm.birth);
         self.tell_start(&test, vm, rung);
+        let is_rebuilt = self.rebuilt.contains(&(vm, self.file_of(&test).to_owned()));
         Asked {
             test,
             rung,
             vm,
             birth,
             before: self.fleet.count_trial(vm),
+            fixtures: if is_rebuilt {
+                Fixtures::Rebuilt
+            } else {
+                Fixtures::AsInPlainRun
+            },
             since,
         }
     }

@@ -36,6 +36,8 @@ impl Session {
             }
         };
         self.tests = collected.tests.iter().map(listed_test).collect();
+        let ids = self.tests.iter().map(|test| test.id.clone());
+        self.places = ids.zip(0..).collect();
         if self.tests.is_empty() && collected.errors.is_empty() {
             return Err(Halt::Error(RunError::NoTests {
                 root: collected.root,

@@ -24,8 +24,14 @@ pub enum Command {
     },
     /// Run a test as the framework would.
     Run(Target),
-    /// Tear down what is set up, then run a test with its set-up redone.
-    Rerun(Target),
+    /// Run a test again, unseen by the framework's own reports and plugins that rerun.
+    Rerun {
+        /// The test, and what follows it; itself, if it is to run once more.
+        #[serde(flatten)]
+        target: Target,
+        /// Whether wider fixtures stay alive; else all is torn down first and set up anew.
+        keep: bool,
+    },
     /// Make a copy of this VM that answers as VM `vm`.
     Fork {
         /// The number of the copy.
@@ -257,6 +263,8 @@ pub struct Ran {
     pub test: Name,
     /// Its attempts: more than one if a plugin of the project reran it. None means that nothing ran.
     pub attempts: Vec<Attempt>,
+    /// Whether fixtures that other tests share were torn down for it.
+    pub rebuilt: bool,
     /// Why the framework now wants to stop the session.
     pub stop: Option<String>,
 }

@@ -8,6 +8,7 @@
     reason = "a waiter looks for what it waits for and passes over the rest"
 )]
 
+use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use unflake_core::event::{Ending, Event, Note};
 use unflake_core::ladder::{Stage, Step, next_step};
 use unflake_core::plan::Plan;
 use unflake_core::test::{Test, TestId};
-use unflake_core::trial::{Birth, Rung, Trial, VmId};
+use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
 use unflake_core::verdict::{Finding, Reason, Verdict};
 
 use crate::descendants::kill_descendants;
@@ -47,6 +48,10 @@ pub struct Session {
     pub(crate) wish: Wish,
     pub(crate) suspects: Vec<Suspect>,
     pub(crate) tests: Vec<Test>,
+    /// Where each test stands in the list.
+    pub(crate) places: HashMap<TestId, usize>,
+    /// The files in which a rerun has set up shared fixtures anew, by VM.
+    pub(crate) rebuilt: HashSet<(VmId, String)>,
     pub(crate) suite: Option<Collected>,
     /// A forked VM that never runs a test: the mould of fresh VMs.
     pub(crate) mould: Mould,
@@ -95,6 +100,8 @@ impl Session {
             wish,
             suspects: Vec::new(),
             tests: Vec::new(),
+            places: HashMap::new(),
+            rebuilt: HashSet::new(),
             suite: None,
             mould: Mould::None {
                 why: "it was not asked for".to_owned(),
@@ -216,6 +223,10 @@ impl Session {
     pub(crate) fn record(&mut self, trial: Trial, worker: Option<Worker>) {
         self.tell(Event::TrialEnded(trial.clone()));
         if trial.rung != Rung::Suite {
+            if trial.fixtures == Fixtures::Rebuilt {
+                let file = self.file_of(&trial.test).to_owned();
+                self.rebuilt.insert((trial.vm, file));
+            }
             let mut suspects = self.suspects.iter_mut().rev();
             if let Some(suspect) = suspects.find(|suspect| suspect.test == trial.test) {
                 suspect.trials.push(trial);
@@ -234,6 +245,20 @@ impl Session {
     pub(crate) fn listed(&self) -> &Collected {
         let suite = self.suite.as_ref();
         suite.expect("the suite is listed before anything runs")
+    }
+
+    /// The file that defines a test.
+    pub(crate) fn file_of(&self, test: &TestId) -> &str {
+        let place = self.places.get(test);
+        place.map_or("", |place| &self.tests[*place].file)
+    }
+
+    /// The tests of the same file that stand before a test.
+    pub(crate) fn before_in_file(&self, test: &TestId) -> Vec<TestId> {
+        let place = self.places.get(test).copied().unwrap_or(0);
+        let file = self.file_of(test);
+        let earlier = self.tests[..place].iter().filter(|one| one.file == file);
+        earlier.map(|one| one.id.clone()).collect()
     }
 
     pub(crate) fn tell_start(&self, test: &TestId, vm: VmId, rung: Rung) {

@@ -228,7 +228,10 @@ impl Suite<'_> {
         let command = if rung == Rung::Suite {
             Command::Run(target)
         } else {
-            Command::Rerun(target)
+            Command::Rerun {
+                target,
+                keep: false,
+            }
         };
         let limit = self.session.wish.plan.timeout_for(&test);
         let asked = self.session.ask(test, rung, lane.vm, Instant::now());

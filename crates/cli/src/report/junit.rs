@@ -82,11 +82,8 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
         case.add_property(Property::new("unflake.attempts", attempts(finding)));
         let repeat = report.invocation.repeat(report, finding);
         case.add_property(Property::new("unflake.repeat", repeat));
-        if let Some(first) = finding
-            .trials
-            .first()
-            .filter(|_| !finding.verdict.is_flaky())
-        {
+        let first = finding.trials.first();
+        if let Some(first) = first.filter(|first| !first.account.output.is_empty()) {
             case.set_system_out(first.account.output.as_str());
         }
     }
@@ -127,8 +124,10 @@ fn to_rerun(trial: &Trial) -> TestRerun {
             trial.outcome.label(),
             trial.rung.label()
         ))
-        .set_stack_trace(trial.account.text.as_str())
-        .set_system_out(trial.account.output.as_str());
+        .set_stack_trace(trial.account.text.as_str());
+    if !trial.account.output.is_empty() {
+        rerun.set_system_out(trial.account.output.as_str());
+    }
     rerun
 }
 

@@ -66,7 +66,7 @@ fn junit_has_every_attempt_in_the_words_of_surefire() {
         "chance once; the victim thrice: {xml}"
     );
     assert_eq!(count("<failure"), 2, "{xml}");
-    assert_eq!(count("<rerunFailure"), 2 * 4, "{xml}");
+    assert_eq!(count("<rerunFailure"), 2 * 5, "{xml}");
     assert!(
         xml.contains(r#"classname="test_mixed" name="test_broken[a b]""#)
             || xml.contains(r#"name="test_broken[a b]" classname="test_mixed""#),
@@ -75,6 +75,11 @@ fn junit_has_every_attempt_in_the_words_of_surefire() {
     assert!(
         xml.contains("on the way") && xml.contains("rolling"),
         "{xml}"
+    );
+    assert_eq!(
+        count("on the way\n\n---"),
+        0,
+        "a rerun does not repeat old output"
     );
     assert!(!xml.contains("it's <b>"), "names are escaped: {xml}");
 }
