@@ -253,7 +253,8 @@ class Guest:
     def _fork(self, session: Any, vm: int) -> None:
         threads = len(sys._current_frames()) - 1
         if threads > 0 or not hasattr(os, "fork"):
-            why = f"{threads} more threads are alive" if threads else "this platform cannot fork"
+            number = "1 more thread is" if threads == 1 else f"{threads} more threads are"
+            why = f"{number} alive" if threads else "this platform cannot fork"
             self._channel.say(say="unforked", vm=vm, why=why)
             return
         pid = os.fork()

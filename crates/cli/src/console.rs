@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use console::style;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use unflake_core::event::Event;
 use unflake_core::trial::{Rung, Trial};
 use unflake_core::verdict::Finding;
@@ -193,10 +193,11 @@ impl Console {
     fn open_bar(&self, length: usize, noun: &str) {
         let View::Bar(bar) = &self.view else { return };
         let template =
-            format!("{{spinner}} {{bar:24}} {{pos}}/{{len}} {noun}, {{eta}} left  {{wide_msg}}");
+            format!("{{spinner}} {{bar:24}} {{pos}}/{{len}} {noun}{{left}}  {{wide_msg}}");
         bar.set_style(
             ProgressStyle::with_template(&template)
                 .expect("a fixed template")
+                .with_key("left", write_time_left)
                 .progress_chars("█▉▊▋▌▍▎▏ "),
         );
         bar.reset();
@@ -210,6 +211,14 @@ impl Console {
             // Without a standard error there is nobody to show progress to.
             View::Plain => drop(writeln!(std::io::stderr(), "{text}")),
         }
+    }
+}
+
+/// The estimate, once there is something to estimate from.
+fn write_time_left(state: &ProgressState, text: &mut dyn std::fmt::Write) {
+    if state.pos() > 0 {
+        // The bar's own line cannot fail to be written: it is a string.
+        drop(write!(text, ", {:#} left", HumanDuration(state.eta())));
     }
 }
 

@@ -139,3 +139,96 @@ impl Invocation {
         Some(files)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use unflake_core::event::Event;
+    use unflake_core::test::Test;
+    use unflake_core::verdict::{Flakiness, Reason};
+
+    use super::*;
+    use crate::args::{Args, Verb};
+
+    fn parse(command: &str) -> RunArgs {
+        let words = shlex::split(command).expect("a command is quoted well");
+        match Args::try_parse_from(words).expect(command).verb {
+            Verb::Run(args) => *args,
+            Verb::List(_) => panic!("not a run: {command}"),
+        }
+    }
+
+    /// A report of one test, in this source file so that its path exists.
+    fn report(typed: &str, id: &str) -> Report {
+        let folder = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut report = Report::new(Invocation::new(&parse(typed), folder));
+        report.read(Event::Listed(Listing {
+            framework: "pytest 9".to_owned(),
+            language: "Python 3".to_owned(),
+            root: folder.to_string(),
+            tests: vec![Test {
+                id: TestId::new(id),
+                file: "src/repeat.rs".to_owned(),
+                line: 1,
+            }],
+            deselected: 0,
+            jobs: 1,
+            replay: vec!["--randomly-seed=7".to_owned()],
+            positional: vec!["src".to_owned()],
+        }));
+        report
+    }
+
+    fn repeat(typed: &str, id: &str, verdict: Verdict) -> RunArgs {
+        let report = report(typed, id);
+        let finding = Finding {
+            test: TestId::new(id),
+            verdict,
+            trials: Vec::new(),
+        };
+        parse(&report.invocation.repeat(&report, &finding))
+    }
+
+    #[test]
+    fn every_command_is_one_that_we_parse_whatever_the_test_is_called() {
+        let typed =
+            "unflake run --python p --immediate 3 --timeout 2.5 --fresh-by exec -- -k 'a b' src";
+        for odd in [
+            "a b",
+            "x::y",
+            "it's \"q\" $HOME `id` \\",
+            "line\nbreak",
+            "--dash",
+            "é 漢 🦀",
+        ] {
+            let id = format!("src/repeat.rs::test[{odd}]");
+            let args = repeat(typed, &id, Verdict::Broken);
+            assert_eq!(args.immediate, Some(3));
+            assert_eq!(args.fresh_by, Some(FreshBy::Exec));
+            assert_eq!(args.timeout, Some(std::time::Duration::from_millis(2500)));
+            let expected = ["-k", "a b", "--randomly-seed=7", &id];
+            assert_eq!(
+                args.project.framework_args, expected,
+                "alone, without the paths"
+            );
+        }
+    }
+
+    #[test]
+    fn a_test_that_passes_alone_is_repeated_in_its_order() {
+        let state = Verdict::Flaky(Flakiness::StateDependent);
+        for verdict in [state, Verdict::Unexamined(Reason::TooManyFailures)] {
+            let args = repeat("unflake run -- -v src", "src/repeat.rs::t", verdict);
+            assert_eq!(
+                args.project.framework_args,
+                ["-v", "src", "--randomly-seed=7"]
+            );
+        }
+    }
+
+    #[test]
+    fn a_test_that_no_path_selects_is_repeated_with_all_others() {
+        let args = repeat("unflake run", "nowhere.py::t", Verdict::Broken);
+        assert_eq!(args.project.framework_args, ["--randomly-seed=7"]);
+    }
+}

@@ -134,3 +134,64 @@ fn account(message: &str, text: &str) -> Account {
         output: String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Name;
+
+    fn asked() -> Asked {
+        Asked {
+            test: TestId::new("a.py::t"),
+            rung: Rung::Immediate,
+            vm: VmId(0),
+            birth: Birth::Exec,
+            before: 0,
+            fixtures: Fixtures::AsInPlainRun,
+            since: Instant::now(),
+        }
+    }
+
+    fn ran(test: &str, outcomes: &[WireOutcome]) -> Ran {
+        let attempt = |outcome: &WireOutcome| Attempt {
+            outcome: *outcome,
+            seconds: f64::NAN,
+            message: String::new(),
+            text: String::new(),
+            output: String::new(),
+        };
+        Ran {
+            test: Name::from(&TestId::new(test)),
+            attempts: outcomes.iter().map(attempt).collect(),
+            rebuilt: true,
+            stop: None,
+        }
+    }
+
+    #[test]
+    fn a_rerun_that_ran_nothing_is_an_error_and_never_a_pass() {
+        let trials = asked().ran(ran("a.py::t", &[]));
+        assert_eq!(trials.len(), 1);
+        assert_eq!(trials[0].outcome, Outcome::Errored);
+    }
+
+    #[test]
+    fn a_pass_of_another_test_is_an_error_and_never_a_pass() {
+        let trials = asked().ran(ran("a.py::t[2]", &[WireOutcome::Passed]));
+        assert_eq!(trials[0].outcome, Outcome::Errored);
+        assert_eq!(trials[0].test, TestId::new("a.py::t"));
+    }
+
+    #[test]
+    fn attempts_after_the_first_are_those_of_the_projects_own_plugin() {
+        let trials = asked().ran(ran("a.py::t", &[WireOutcome::Failed, WireOutcome::Passed]));
+        let rungs: Vec<Rung> = trials.iter().map(|trial| trial.rung).collect();
+        assert_eq!(rungs, [Rung::Immediate, Rung::OwnRerun]);
+        assert!(
+            trials
+                .iter()
+                .all(|trial| trial.fixtures == Fixtures::Rebuilt)
+        );
+        assert!(trials[1].outcome.is_pass());
+    }
+}

@@ -1,0 +1,128 @@
+//! The map of `docs/architecture.md`, held to: edges between crates, headers, and file lengths.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most lines that a file may have before its tests.
+const LONGEST: usize = 400;
+
+/// Which of our crates each may use.
+const EDGES: [(&str, &[&str]); 3] = [
+    ("core", &[]),
+    ("driver", &["unflake-core"]),
+    ("cli", &["unflake-core", "unflake-driver"]),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, ending, found);
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == ending)
+        {
+            found.push(path);
+        }
+    }
+}
+
+/// Our own code: all of the crates, and the guests that live in other people's VMs.
+fn sources() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    files(&root().join("crates"), "rs", &mut found);
+    files(&root().join("runners"), "py", &mut found);
+    assert!(found.len() > 20, "the sources are not where they were");
+    found
+}
+
+#[test]
+fn crates_use_each_other_only_along_the_edges() {
+    let folders = fs::read_dir(root().join("crates")).unwrap();
+    let folders: BTreeSet<String> = folders
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let known: BTreeSet<String> = EDGES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(
+        folders, known,
+        "a new crate needs its edges here and in docs/architecture.md"
+    );
+    for (name, allowed) in EDGES {
+        let manifest = root().join("crates").join(name).join("Cargo.toml");
+        let manifest: toml::Table = fs::read_to_string(manifest).unwrap().parse().unwrap();
+        let used = manifest["dependencies"].as_table().unwrap().keys();
+        let ours: Vec<&String> = used.filter(|one| one.starts_with("unflake")).collect();
+        assert_eq!(ours, allowed, "the edges of {name}");
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    for path in sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        let is_headed = text.starts_with("//! ") || text.starts_with("\"\"\"");
+        assert!(is_headed, "{} has no header", path.display());
+    }
+}
+
+#[test]
+fn no_file_holds_more_than_one_idea() {
+    for path in sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.split("\n#[cfg(test)]").next().unwrap();
+        let lines = code.lines().count();
+        assert!(
+            lines <= LONGEST,
+            "{}: {lines} lines before its tests",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn no_file_has_a_name_that_says_nothing() {
+    let empty = [
+        "utils",
+        "helpers",
+        "common",
+        "misc",
+        "types",
+        "imp",
+        "manager",
+        "context",
+        "constants",
+    ];
+    for path in sources() {
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        assert!(
+            !empty.contains(&stem) && stem != "mod",
+            "{}",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn every_dependency_has_a_reason() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let section = manifest.split("[workspace.dependencies]").nth(1).unwrap();
+    let section = section.split("\n[").next().unwrap();
+    let mut is_reasoned = false;
+    for line in section.lines().filter(|line| !line.is_empty()) {
+        let is_ours = line.starts_with("unflake-");
+        // Packages of one family share the line above them.
+        let is_family = line.starts_with("serde_json");
+        assert!(
+            line.starts_with('#') || is_reasoned || is_ours || is_family,
+            "no reason: {line}"
+        );
+        is_reasoned = line.starts_with('#');
+    }
+}
