@@ -179,6 +179,13 @@ mod tests {
     }
 
     #[test]
+    fn help_reads_well() {
+        let mut command = Args::command().term_width(100);
+        let run = command.find_subcommand_mut("run").unwrap();
+        insta::assert_snapshot!(run.render_help());
+    }
+
+    #[test]
     fn shares_and_times_are_checked() {
         assert_eq!(parse_share("1%"), Ok(0.01));
         assert_eq!(parse_share("0.5"), Ok(0.5));

@@ -217,8 +217,8 @@ impl Console {
 /// The estimate, once there is something to estimate from.
 fn write_time_left(state: &ProgressState, text: &mut dyn std::fmt::Write) {
     if state.pos() > 0 {
-        // The bar's own line cannot fail to be written: it is a string.
-        drop(write!(text, ", {:#} left", HumanDuration(state.eta())));
+        // The bar's own line is a string: writing to it cannot fail.
+        let _ = write!(text, ", {:#} left", HumanDuration(state.eta()));
     }
 }
 

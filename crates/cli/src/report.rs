@@ -5,6 +5,8 @@ pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod junit;
 pub(crate) mod markdown;
+#[cfg(test)]
+mod sample;
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;

@@ -22,8 +22,13 @@ pub(crate) fn write(report: &Report) -> String {
             printable(&describe_note(note))
         );
     }
-    for finding in report.findings_by_weight() {
-        text.push('\n');
+    let findings = report.findings_by_weight();
+    let is_flaky = |finding: &&&Finding| finding.verdict.is_flaky();
+    for finding in findings.iter().filter(is_flaky) {
+        write_finding(&mut text, report, finding);
+    }
+    write_costs(&mut text, report.costs);
+    for finding in findings.iter().filter(|finding| !is_flaky(finding)) {
         write_finding(&mut text, report, finding);
     }
     for error in &report.collection_errors {
@@ -31,13 +36,13 @@ pub(crate) fn write(report: &Report) -> String {
         let _ = writeln!(text, "\n{}", style(title).red().bold());
         write_block(&mut text, &error.text);
     }
-    write_costs(&mut text, report.costs);
     text.push('\n');
     text.push_str(&conclusion(report));
     text
 }
 
 fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
+    text.push('\n');
     let label = finding.verdict.label().to_uppercase();
     let label = colour(finding.verdict).apply_to(format!("{label:<10}"));
     let _ = writeln!(
@@ -112,7 +117,7 @@ fn write_costs(text: &mut String, costs: Costs) {
     let _ = writeln!(text, "\n{} {}", style("reruns:").bold(), spent.join(", "));
     let even = |name: &str, fresh: Spent| {
         let ratio = costs.break_even(fresh)?;
-        Some(format!("{name} costs as much as {ratio:.1} same-VM reruns"))
+        Some(format!("{ratio:.1} for {name}"))
     };
     let even = [
         even("a fork", costs.fork),
@@ -120,7 +125,11 @@ fn write_costs(text: &mut String, costs: Costs) {
     ];
     let even: Vec<String> = even.into_iter().flatten().collect();
     if !even.is_empty() {
-        let _ = writeln!(text, "        {} (N_E)", even.join(", "));
+        let even = even.join(", ");
+        let _ = writeln!(
+            text,
+            "        same-VM reruns for the same time (N_E): {even}"
+        );
     }
 }
 
@@ -192,4 +201,14 @@ fn colour(verdict: Verdict) -> Style {
 /// The first `width` characters of a line.
 fn cut(line: &str, width: usize) -> String {
     console::truncate_str(line, width, "…").into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::sample;
+
+    #[test]
+    fn the_whole_report_reads_well() {
+        insta::assert_snapshot!(super::write(&sample::report()));
+    }
 }

@@ -266,3 +266,13 @@ fn to_json_costs(costs: Costs) -> JsonCosts {
 fn round(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e6
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::report::sample;
+
+    #[test]
+    fn the_whole_report_reads_well() {
+        insta::assert_snapshot!(super::write(&sample::report(), 1));
+    }
+}

@@ -82,7 +82,10 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
         case.add_property(Property::new("unflake.attempts", attempts(finding)));
         let repeat = report.invocation.repeat(report, finding);
         case.add_property(Property::new("unflake.repeat", repeat));
-        let first = finding.trials.first();
+        let first = finding
+            .trials
+            .first()
+            .filter(|_| !finding.verdict.is_flaky());
         if let Some(first) = first.filter(|first| !first.account.output.is_empty()) {
             case.set_system_out(first.account.output.as_str());
         }
@@ -175,6 +178,16 @@ fn split(id: &str) -> (String, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn the_whole_report_reads_well() {
+        let lenient = Policy {
+            flaky: FlakyResult::Pass,
+            max_flaky: None,
+        };
+        insta::assert_snapshot!(write(&sample::report(), lenient).unwrap());
+    }
 
     #[test]
     fn ids_are_split_as_pytest_does() {

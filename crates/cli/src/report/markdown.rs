@@ -81,6 +81,9 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
 
 /// Text in a table's cell: nothing in it can end the cell or become a tag.
 fn cell(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
     let text = html(text).replace('|', "&#124;").replace('`', "&#96;");
     format!("<code>{text}</code>")
 }
@@ -106,4 +109,14 @@ fn write_block(text: &mut String, block: &str) {
         .unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let _ = writeln!(text, "{fence}text\n{kept}\n{fence}\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::sample;
+
+    #[test]
+    fn the_whole_report_reads_well() {
+        insta::assert_snapshot!(super::write(&sample::report()));
+    }
 }
