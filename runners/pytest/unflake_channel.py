@@ -101,7 +101,7 @@ class StackDump:
 
     def __init__(self, channel_address: str) -> None:
         self._folder = os.path.dirname(channel_address)
-# Nobody else uses these: Linux keeps SIGSTKFLT (16) without a meaning.
+        # Nobody else uses these: Linux keeps SIGSTKFLT (16) without a meaning.
         self.signal = 16 if sys.platform.startswith("linux") else int(getattr(signal, "SIGINFO", 12))
 
     def arm(self, vm: int) -> None:

@@ -245,8 +245,8 @@ class Guest:
         item._report_sections = []  # What the last run wrote is not this run's.
         if item in self._doctest_globals:
             item.dtest.globs = dict(self._doctest_globals[item])
-        if isinstance(item, pytest.Function) and getattr(item, "_instance", None) is not None:
-            # pytest 8.2 and later keep the class instance and the method bound to it.
+        if isinstance(item, pytest.Function) and item.cls is not None:
+            # Since pytest 7 an item keeps its class's instance, and the method bound to it.
             item.__dict__.pop("_instance", None)
             item.__dict__.pop("_obj", None)
 

@@ -31,16 +31,18 @@ def judge(reports: List[Any]) -> Message:
         outcome, telling = "skipped", skipped
     else:
         outcome, telling = "passed", []
-    texts = [report.longreprtext for report in bad]
     return {
         "outcome": outcome,
         "seconds": sum(getattr(report, "duration", 0.0) for report in plain),
         "message": clean(next((short(report) for report in telling), ""), 2000),
-        "text": clean("\n".join(texts)),
-        "output": clean("\n".join(f"--- {title} ---\n{text}" for title, text in bad[-1].sections))
-        if bad
-        else "",
+        "text": clean("\n".join(report.longreprtext for report in bad)),
+        "output": written(bad[-1]) if bad else "",
     }
+
+
+def written(report: Any) -> str:
+    """What the test wrote, each stream cut by itself: one of them may be a gigabyte."""
+    return "\n".join(f"--- {title} ---\n{clean(text)}" for title, text in report.sections)
 
 
 def short(report: Any) -> str:

@@ -53,9 +53,9 @@ impl Costs {
     /// Adds one trial; those of the suite itself cost nothing extra.
     pub fn add(&mut self, trial: &Trial) {
         let spent = match (trial.rung, trial.birth) {
-            // A replay runs other tests too: it says nothing about the cost of one rerun.
-            (Rung::Suite | Rung::OwnRerun | Rung::Replay, _) => return,
-            (Rung::Immediate | Rung::AfterItself, _) => &mut self.immediate,
+            // A replay and a run after itself are several runs: they say nothing about one rerun.
+            (Rung::Suite | Rung::OwnRerun | Rung::Replay | Rung::AfterItself, _) => return,
+            (Rung::Immediate, _) => &mut self.immediate,
             (Rung::End, _) => &mut self.end,
             (Rung::Fresh | Rung::Look | Rung::Confirm, Birth::Fork) => &mut self.fork,
             (Rung::Fresh | Rung::Look | Rung::Confirm, Birth::Exec) => &mut self.exec,
