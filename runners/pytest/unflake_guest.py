@@ -218,7 +218,7 @@ class Guest:
             stop=clean(str(session.shouldfail or session.shouldstop or "")) or None,
         )
 
-    def _find(self, name: Message) -> Optional[Any]:
+    def _find(self, name: Message) -> Any:
         return self._items.get((name["test"], name["copy"]))
 
     def _tear_down_all(self, session: Any) -> Optional[str]:

@@ -336,4 +336,40 @@ mod tests {
         ));
         assert!(serde_json::from_str::<Message>(r#"{"say":"sing"}"#).is_err());
     }
+
+    #[test]
+    fn the_driver_understands_what_runners_say_in_the_transcripts() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocol/transcripts");
+        let mut understood = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+            for line in text.lines() {
+                let step: serde_json::Value = serde_json::from_str(line).unwrap();
+                let said = &step["runner"];
+                // A transcript may leave out what changes from run to run; these are whole.
+                let is_whole = ["ran", "unknown", "unforked", "reaped", "parsed"];
+                if is_whole.iter().any(|word| said["say"] == *word) {
+                    serde_json::from_value::<Message>(complete(said)).expect(line);
+                    understood += 1;
+                }
+            }
+        }
+        assert!(understood > 5, "the transcripts are not where they were");
+    }
+
+    /// An answer with the fields that a transcript leaves out because they vary.
+    fn complete(said: &serde_json::Value) -> serde_json::Value {
+        let mut said = said.clone();
+        if let Some(attempts) = said["attempts"].as_array_mut() {
+            for attempt in attempts {
+                let varying =
+                    serde_json::json!({"seconds": 0.0, "message": "", "text": "", "output": ""});
+                for (key, value) in varying.as_object().unwrap() {
+                    let attempt = attempt.as_object_mut().unwrap();
+                    attempt.entry(key).or_insert_with(|| value.clone());
+                }
+            }
+        }
+        said
+    }
 }

@@ -1,0 +1,151 @@
+//! The contract between driver and runner: each transcript in `protocol/transcripts` is played
+//! against the real runner. That the driver understands the same words is tested beside its types.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// One VM's end of a conversation.
+struct Line {
+    reader: BufReader<UnixStream>,
+}
+
+impl Line {
+    fn say(&mut self, command: &Value) {
+        let line = format!("{command}\n");
+        self.reader.get_mut().write_all(line.as_bytes()).unwrap();
+    }
+
+    fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        self.reader.read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "the runner has hung up");
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+/// A runner on a project, and the connections that it has made.
+struct Stage {
+    _folder: TempDir,
+    listener: UnixListener,
+    lines: BTreeMap<u64, Line>,
+    runner: Child,
+}
+
+impl Stage {
+    fn set(project: &Value, python: &Path) -> Self {
+        let folder = TempDir::with_prefix("unflake-transcript-").unwrap();
+        let work = folder.path().join("project");
+        fs::create_dir(&work).unwrap();
+        for (name, text) in project.as_object().unwrap() {
+            fs::write(work.join(name), text.as_str().unwrap()).unwrap();
+        }
+        let address = folder.path().join("channel");
+        let listener = UnixListener::bind(&address).unwrap();
+        let runner = Command::new(python)
+            .arg(root().join("runners/pytest/unflake_pytest.py"))
+            .env("UNFLAKE_CHANNEL", &address)
+            .env("UNFLAKE_VM", "0")
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .current_dir(work)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self {
+            _folder: folder,
+            listener,
+            lines: BTreeMap::new(),
+            runner,
+        }
+    }
+
+    /// The connection of a VM: the next one that is made, if it has none yet.
+    fn line(&mut self, vm: u64) -> &mut Line {
+        let listener = &self.listener;
+        self.lines.entry(vm).or_insert_with(|| Line {
+            reader: BufReader::new(listener.accept().unwrap().0),
+        })
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // A runner whose driver hangs up ends by itself; one that hangs is killed.
+        self.lines.clear();
+        drop(self.runner.kill());
+        self.runner.wait().unwrap();
+    }
+}
+
+/// Whether `said` has at least what `expected` has.
+fn holds(expected: &Value, said: &Value) -> bool {
+    match (expected, said) {
+        (Value::Object(expected), Value::Object(said)) => expected
+            .iter()
+            .all(|(key, value)| said.get(key).is_some_and(|said| holds(value, said))),
+        (Value::Array(expected), Value::Array(said)) => {
+            expected.len() == said.len()
+                && expected.iter().zip(said).all(|(one, two)| holds(one, two))
+        }
+        (expected, said) => expected == said,
+    }
+}
+
+fn play(path: &Path, python: &Path) {
+    let text = fs::read_to_string(path).unwrap();
+    let mut script = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let head = script.next().unwrap();
+    let mut stage = Stage::set(&head["project"], python);
+    let mut answers = 0;
+    for step in script {
+        let line = stage.line(step["vm"].as_u64().unwrap_or(0));
+        if let Some(command) = step.get("driver") {
+            line.say(command);
+        } else {
+            let (expected, said) = (&step["runner"], line.hear());
+            let name = path.display();
+            assert!(
+                holds(expected, &said),
+                "{name}: expected {expected}\nsaid {said}"
+            );
+            answers += 1;
+        }
+    }
+    assert!(answers > 1, "{} says nothing", path.display());
+}
+
+#[test]
+fn the_runner_keeps_to_every_transcript() {
+    let Some(python) = std::env::var_os("UNFLAKE_TEST_PYTHON") else {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "UNFLAKE_TEST_PYTHON is not set: run `make test`"
+        );
+        return;
+    };
+    let mut paths: Vec<PathBuf> = fs::read_dir(root().join("protocol/transcripts"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    for path in paths {
+        play(&path, Path::new(&python));
+    }
+}
