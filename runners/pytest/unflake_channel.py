@@ -67,7 +67,7 @@ class Channel:
             data = data[self._write(self._fd, data) :]
 
     def hear(self) -> Message:
-        self._secure()
+        """The next command. Whoever calls it has just spoken, so the channel is secure."""
         while b"\n" not in self._heard:
             data = self._read(self._fd, 65536)
             if not data:

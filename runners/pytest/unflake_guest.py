@@ -9,15 +9,18 @@ import inspect
 import os
 import sys
 import tempfile
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+import threading
+from typing import Any, Dict, Generator, Iterator, List, Optional, Set, Tuple
 
 import pytest
 from _pytest.runner import runtestprotocol
 
 from unflake_channel import Channel, Message, StackDump, clean
-from unflake_reports import judge, split_attempts
+from unflake_reports import errored, judge, split_attempts
 
 PROTOCOL = 1
+# The files that pytest, pytest-html, pytest-reportlog and allure-pytest write at the end of a session.
+REPORT_OPTIONS = ("xmlpath", "htmlpath", "report_log", "allure_report_dir")
 
 
 class Guest:
@@ -67,9 +70,11 @@ class Guest:
 
     def _leave_out_reports(self, config: Any) -> None:
         """The framework's own reports would hold only this VM's part, and overwrite each other."""
-        if getattr(config.option, "xmlpath", None):
-            self._left_out.append(clean(str(config.option.xmlpath)))
-            config.option.xmlpath = None
+        for name in REPORT_OPTIONS:
+            value = getattr(config.option, name, None)
+            if value:
+                self._left_out.append(clean(str(value)))
+                setattr(config.option, name, None)
         if config.pluginmanager.hasplugin("_cov"):
             self._left_out.append("of pytest-cov")
             config.pluginmanager.unregister(name="_cov")
@@ -80,12 +85,15 @@ class Guest:
         os.environ["PYTEST_XDIST_TESTRUNUID"] = worker["run"]
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_collection(self, session: Any) -> Iterator[None]:
+    def pytest_collection(self, session: Any) -> Generator[None, Any, None]:
         """Looks like a worker of pytest-xdist, so that fixtures keep their databases apart.
 
         Not before plugins are configured: those that talk to xdist's controller would miss it.
         """
-        if self._worker is not None:
+        plugins = session.config.pluginmanager
+        # Without xdist, pytest-rerunfailures keeps a worker's reruns to itself, and they must be seen.
+        is_hidden = plugins.hasplugin("rerunfailures") and not plugins.hasplugin("xdist")
+        if self._worker is not None and not is_hidden:
             session.config.workerinput = {
                 "workerid": f"gw{self._worker['number']}",
                 "workercount": self._worker["count"],
@@ -93,7 +101,11 @@ class Guest:
                 "mainargv": sys.argv,
             }
             session.config.workeroutput = {}
-        yield
+        outcome: Any = yield
+        if outcome.excinfo is not None and self._collect_errors:
+            # With -x a file that cannot be collected ends the session right here.
+            self._say_tests(session, blocked=True)
+            self._serve(session)
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
@@ -111,7 +123,7 @@ class Guest:
             self._silence_cache(session.config.pluginmanager)
         # Registered last, so that it is asked before every plugin that reruns tests itself.
         session.config.pluginmanager.register(Bypass(self), "unflake-bypass")
-        self._say_tests(session)
+        self._say_tests(session, self._is_blocked(session))
         self._serve(session)
         if session.testsfailed and self._is_blocked(session):
             raise session.Interrupted(f"{session.testsfailed} errors during collection")
@@ -129,11 +141,11 @@ class Guest:
     def _is_blocked(self, session: Any) -> bool:
         return bool(self._collect_errors) and not session.config.option.continue_on_collection_errors
 
-    def _say_tests(self, session: Any) -> None:
+    def _say_tests(self, session: Any, blocked: bool) -> None:
         config = session.config
         tests: List[Message] = []
         namesakes: Dict[str, int] = {}
-        for item in session.items:
+        for item in getattr(session, "items", []):
             name = clean(item.nodeid, None)
             place = namesakes.get(name, 0)
             namesakes[name] = place + 1
@@ -147,7 +159,7 @@ class Guest:
             config_file=clean(str(config.inipath)) if config.inipath else None,
             tests=tests,
             errors=self._collect_errors,
-            blocked=self._is_blocked(session),
+            blocked=blocked,
             deselected=self._deselected,
             replay=[] if seed is None else [f"--randomly-seed={seed}"],
             positional=[clean(str(path)) for path in config.option.file_or_dir or []],
@@ -160,14 +172,11 @@ class Guest:
             command = self._channel.hear()
             verb = command["do"]
             if verb == "run":
-                self._run(session, command, rerun=False)
+                self._run_batch(session, command["tests"], command["next"])
             elif verb == "rerun":
-                self._run(session, command, rerun=True)
+                self._rerun(session, command)
             elif verb == "fork":
                 self._fork(session, command["vm"])
-            elif verb == "reap":
-                _, status = os.waitpid(command["pid"], 0)
-                self._channel.say(say="reaped", pid=command["pid"], status=status)
             elif verb == "finish":
                 if self._is_forked:
                     self._tear_down_all(session)
@@ -176,47 +185,60 @@ class Guest:
             else:
                 raise ValueError(f"unflake's guest does not know the command {verb!r}")
 
-    def _run(self, session: Any, command: Message, rerun: bool) -> None:
-        item = self._find(command)
+    def _run_batch(self, session: Any, names: List[Message], last: Optional[Message]) -> None:
+        """Runs tests until one of them does not plainly pass: then the driver decides what is next."""
+        for name, following in zip(names, [*names[1:], last]):
+            item = self._find(name)
+            if item is None:
+                self._channel.say(say="unknown", **name)
+                return
+            if has_wide_fixtures(session):
+                self._sharing.add(item)
+            self._rerunning = False
+            attempts = self._run(item, self._find(following) if following else None)
+            is_plain = len(attempts) == 1 and attempts[0]["outcome"] not in ("failed", "errored")
+            is_held = following is last or not is_plain or bool(session.shouldfail or session.shouldstop)
+            self._say_ran(session, name, attempts, held=is_held)
+            if is_held:
+                return
+
+    def _rerun(self, session: Any, command: Message) -> None:
+        name = {"test": command["test"], "copy": command["copy"]}
+        item = self._find(name)
         if item is None:
-            self._channel.say(say="unknown", test=command["test"], copy=command["copy"])
+            self._channel.say(say="unknown", **name)
             return
         following = self._find(command["next"]) if command["next"] else None
         if following is item:
             # Itself once more: a sibling keeps the wider fixtures alive and ends its own.
             following = copy.copy(item)
-        self._reports, self._rerunning = [], rerun
-        rebuilt, trouble = False, None
-        if rerun:
-            self._forget(item)
-        is_sharing = has_wide_fixtures(session)
-        if rerun and not command["keep"]:
-            rebuilt = is_sharing or item in self._sharing
+        self._rerunning, rebuilt, trouble = True, False, None
+        self._forget(item)
+        if not command["keep"]:
+            rebuilt = has_wide_fixtures(session) or item in self._sharing
             trouble = self._tear_down_all(session)
-        elif is_sharing:
-            self._sharing.add(item)
+        attempts = self._run(item, following)
+        if trouble is not None:
+            attempts = [errored(trouble)]
+        self._say_ran(session, name, attempts, held=True, rebuilt=rebuilt)
+
+    def _run(self, item: Any, following: Any) -> List[Message]:
+        """Runs an item through pytest's own protocol, and judges what was reported."""
+        self._reports = []
         self._remember(item)
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         except (KeyboardInterrupt, pytest.exit.Exception) as error:
             why = "exit" if isinstance(error, pytest.exit.Exception) else "interrupt"
-            self._channel.say(
-                say="stopped", test=command["test"], copy=command["copy"], why=why, message=clean(str(error))
-            )
+            self._channel.say(say="stopped", why=why, message=clean(str(error)))
             raise
-        attempts = [judge(reports) for reports in split_attempts(self._reports)]
-        if trouble is not None:
-            attempts = [
-                {"outcome": "errored", "seconds": 0.0, "message": trouble, "text": trouble, "output": ""}
-            ]
-        self._channel.say(
-            say="ran",
-            test=command["test"],
-            copy=command["copy"],
-            attempts=attempts,
-            rebuilt=rebuilt,
-            stop=clean(str(session.shouldfail or session.shouldstop or "")) or None,
-        )
+        return [judge(reports) for reports in split_attempts(self._reports)]
+
+    def _say_ran(
+        self, session: Any, name: Message, attempts: List[Message], held: bool, rebuilt: bool = False
+    ) -> None:
+        stop = clean(str(session.shouldfail or session.shouldstop or "")) or None
+        self._channel.say(say="ran", **name, attempts=attempts, rebuilt=rebuilt, held=held, stop=stop)
 
     def _find(self, name: Message) -> Any:
         return self._items.get((name["test"], name["copy"]))
@@ -251,16 +273,25 @@ class Guest:
             item.__dict__.pop("_obj", None)
 
     def _fork(self, session: Any, vm: int) -> None:
-        threads = len(sys._current_frames()) - 1
+        threads = count_threads()
         if threads > 0 or not hasattr(os, "fork"):
             number = "1 more thread is" if threads == 1 else f"{threads} more threads are"
             why = f"{number} alive" if threads else "this platform cannot fork"
             self._channel.say(say="unforked", vm=vm, why=why)
             return
-        pid = os.fork()
-        if pid:
-            self._channel.say(say="forked", vm=vm, pid=pid)
+        if self._is_forked:
+            # pytest's failure texts ask which module a frame belongs to, and the first answer takes
+            # tens of milliseconds: what is known here is known in every copy.
+            inspect.getmodule(sys._getframe())
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+            self._channel.say(say="forked", vm=vm)
             return
+        # The copy is a grandchild whose parent ends at once: a test that waits for its own children,
+        # or counts them, must not meet it.
+        if os.fork():
+            os._exit(0)
         os.setpgid(0, 0)
         self._is_forked = True
         self._channel.move(vm)
@@ -290,6 +321,14 @@ class Bypass:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Optional[bool]:
         return self._guest.run_again(item, nextitem)
+
+
+def count_threads() -> int:
+    """How many threads beside this one a fork would lose."""
+    # pytest-rerunfailures starts a server for xdist's workers, which nobody asks anything here.
+    targets = [getattr(t, "_target", None) for t in threading.enumerate()]
+    idle = [one for one in targets if getattr(one, "__module__", "") == "pytest_rerunfailures"]
+    return len(sys._current_frames()) - 1 - len(idle)
 
 
 def has_wide_fixtures(session: Any) -> bool:
@@ -326,6 +365,7 @@ def introduction(vm: int, stacks: StackDump) -> Message:
         "pid": os.getpid(),
         "framework": "pytest",
         "framework_version": pytest.__version__,
+        "language": "Python",
         "language_version": ".".join(map(str, sys.version_info[:3])),
         "stack_signal": stacks.signal,
     }

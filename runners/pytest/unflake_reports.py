@@ -4,6 +4,8 @@ from typing import Any, List
 
 from unflake_channel import Message, clean
 
+MESSAGE_LIMIT = 2000
+
 
 def split_attempts(reports: List[Any]) -> List[List[Any]]:
     """One list of reports per attempt: a plugin that reruns marks each but the last as `rerun`."""
@@ -17,6 +19,8 @@ def split_attempts(reports: List[Any]) -> List[List[Any]]:
 
 def judge(reports: List[Any]) -> Message:
     """The outcome of one attempt in the protocol's words."""
+    if all(report.outcome == "passed" and not hasattr(report, "wasxfail") for report in reports):
+        return attempt("passed", reports)
     # pytest's subtests report under the name of their test; only their failures count for it.
     bad = [report for report in reports if report.outcome in ("failed", "rerun")]
     plain = [report for report in reports if not hasattr(report, "context")]
@@ -31,13 +35,19 @@ def judge(reports: List[Any]) -> Message:
         outcome, telling = "skipped", skipped
     else:
         outcome, telling = "passed", []
-    return {
-        "outcome": outcome,
-        "seconds": sum(getattr(report, "duration", 0.0) for report in plain),
-        "message": clean(next((short(report) for report in telling), ""), 2000),
-        "text": clean("\n".join(report.longreprtext for report in bad)),
-        "output": written(bad[-1]) if bad else "",
-    }
+    message = next((short(report) for report in telling), "")
+    text = clean("\n".join(report.longreprtext for report in bad))
+    return attempt(outcome, plain, message, text, written(bad[-1]) if bad else "")
+
+
+def attempt(outcome: str, reports: List[Any], message: str = "", text: str = "", output: str = "") -> Message:
+    seconds = sum(getattr(report, "duration", 0.0) for report in reports)
+    return {"outcome": outcome, "seconds": seconds, "message": message, "text": text, "output": output}
+
+
+def errored(message: str) -> Message:
+    """An attempt that could not be made."""
+    return attempt("errored", [], message, message)
 
 
 def written(report: Any) -> str:
@@ -46,9 +56,10 @@ def written(report: Any) -> str:
 
 
 def short(report: Any) -> str:
-    """What went wrong, in a line."""
+    """What went wrong, or why it was skipped, in a line."""
     if isinstance(report.longrepr, tuple):
-        return str(report.longrepr[2])
-    crash = getattr(report.longrepr, "reprcrash", None)
-    text = crash.message if crash is not None else report.longreprtext
-    return str(text).strip().split("\n", 1)[0]
+        text = str(report.longrepr[2])
+    else:
+        crash = getattr(report.longrepr, "reprcrash", None)
+        text = str(crash.message) if crash is not None else report.longreprtext
+    return clean(text.strip().split("\n", 1)[0][:MESSAGE_LIMIT])

@@ -97,7 +97,10 @@ impl Console {
             Event::Judged(finding) => self.show_verdict(finding),
             Event::Ended(_) => self.close(),
             // These stand in the report.
-            Event::VmStarted { .. } | Event::Noted(_) | Event::CollectionFailed(_) => {}
+            Event::VmStarted { .. }
+            | Event::Noted(_)
+            | Event::CollectionFailed(_)
+            | Event::Prepared { .. } => {}
         }
     }
 

@@ -65,6 +65,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             Event::VmStarted { .. }
             | Event::Noted(_)
             | Event::TrialStarted { .. }
+            | Event::Prepared { .. }
             | Event::TrialEnded(_)
             | Event::SuiteEnded { .. }
             | Event::Judged(_)

@@ -130,7 +130,8 @@ impl Invocation {
         let first = finding.trials.first()?;
         let log = report.vms.get(&first.vm)?;
         let mut files: Vec<String> = Vec::new();
-        for test in log.order.iter().take(first.before + 1) {
+        let place = log.order.iter().position(|test| *test == finding.test)?;
+        for test in &log.order[..=place] {
             let file = self.relative(listing, &report.test(test)?.file);
             if files.last() != Some(&file) {
                 files.push(file);

@@ -112,6 +112,7 @@ impl Report {
             Event::CollectionFailed(error) => self.collection_errors.push(error),
             Event::Noted(note) => self.notes.push(note),
             Event::TrialStarted { .. } => {}
+            Event::Prepared { test, vm } => self.log(vm, test),
             Event::TrialEnded(trial) => self.read_trial(trial),
             Event::SuiteEnded {
                 too_many_failures, ..
@@ -125,9 +126,7 @@ impl Report {
 
     fn read_trial(&mut self, trial: Trial) {
         self.costs.add(&trial);
-        if let Some(log) = self.vms.get_mut(&trial.vm) {
-            log.order.push(trial.test.clone());
-        }
+        self.log(trial.vm, trial.test.clone());
         // A rerun plugin of the project has the last word in plain pytest; our reruns have none.
         if matches!(trial.rung, Rung::Suite | Rung::OwnRerun) {
             self.outcomes.insert(
@@ -139,6 +138,12 @@ impl Report {
                     message: trial.account.message,
                 },
             );
+        }
+    }
+
+    fn log(&mut self, vm: VmId, test: TestId) {
+        if let Some(log) = self.vms.get_mut(&vm) {
+            log.order.push(test);
         }
     }
 

@@ -33,6 +33,13 @@ pub enum Event {
         /// Why.
         rung: Rung,
     },
+    /// A test has run only to make the state that a trial of another, or of itself, is to find.
+    Prepared {
+        /// The test.
+        test: TestId,
+        /// Where.
+        vm: VmId,
+    },
     /// A test has run.
     TrialEnded(Trial),
     /// The last test of the suite has run; reruns follow.

@@ -21,16 +21,23 @@ pub enum FlakyResult {
 }
 
 impl Policy {
-    /// Whether these findings are problems by this policy.
+    /// Whether these findings leave the run a success.
     pub fn is_met(self, findings: &[Finding]) -> bool {
-        let flaky = findings
-            .iter()
-            .filter(|finding| finding.verdict.is_flaky())
-            .count();
-        let all_flaky = flaky == findings.len();
-        let flaky_allowed = flaky == 0 || self.flaky == FlakyResult::Pass;
-        all_flaky && flaky_allowed && self.max_flaky.is_none_or(|most| flaky <= most)
+        let all_flaky = count_flaky(findings) == findings.len();
+        all_flaky && self.forgives(findings)
     }
+
+    /// Whether the flaky ones among these findings are forgiven.
+    pub fn forgives(self, findings: &[Finding]) -> bool {
+        let flaky = count_flaky(findings);
+        let is_allowed = flaky == 0 || self.flaky == FlakyResult::Pass;
+        is_allowed && self.max_flaky.is_none_or(|most| flaky <= most)
+    }
+}
+
+fn count_flaky(findings: &[Finding]) -> usize {
+    let flaky = findings.iter().filter(|finding| finding.verdict.is_flaky());
+    flaky.count()
 }
 
 #[cfg(test)]

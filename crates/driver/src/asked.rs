@@ -164,6 +164,7 @@ mod tests {
             test: Name::from(&TestId::new(test)),
             attempts: outcomes.iter().map(attempt).collect(),
             rebuilt: true,
+            held: true,
             stop: None,
         }
     }

@@ -11,7 +11,7 @@
 
 use std::time::{Duration, Instant};
 
-use unflake_core::event::Note;
+use unflake_core::event::{Event, Note};
 use unflake_core::ladder::{Place, Stage, Step};
 use unflake_core::test::TestId;
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
@@ -244,6 +244,8 @@ impl Session {
             let next = before.get(place + 1).unwrap_or(&test);
             let asked = self.ask(one.clone(), rung, vm, since);
             let trial = self.rerun(&asked, Some(next), place > 0, limit)?;
+            let one = one.clone();
+            self.tell(Event::Prepared { test: one, vm });
             if trial.outcome.ends_vm() {
                 return Ok(Trial { test, ..trial });
             }

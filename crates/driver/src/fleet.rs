@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
+use nix::unistd::Pid;
 use unflake_core::event::Event;
 use unflake_core::trial::{Birth, VmId};
 
@@ -158,7 +159,7 @@ impl Fleet {
     pub fn fork(&mut self, parent: VmId) -> VmId {
         let vm = self.number();
         let output = self.vms.get(&parent).map(|vm| vm.output.clone());
-        let copy = Vm::forked(parent, output.unwrap_or_default());
+        let copy = Vm::forked(output.unwrap_or_default());
         self.vms.insert(vm, copy);
         self.tell(parent, &Command::Fork { vm: vm.0 });
         vm
@@ -205,8 +206,10 @@ impl Fleet {
     pub fn kill(&mut self, id: VmId) {
         let Some(vm) = self.vms.get(&id) else { return };
         vm.kill();
-        if vm.birth == Birth::Fork {
-            self.bury(id);
+        if vm.birth == Birth::Fork
+            && let Some(Vm { pid: Some(pid), .. }) = self.vms.remove(&id)
+        {
+            collect(pid);
         }
     }
 
@@ -282,7 +285,7 @@ impl Fleet {
     fn hear(&mut self, id: VmId, message: Message) -> Result<Option<Happening>, StartError> {
         Ok(match message {
             Message::Hello(hello) => return self.greet(id, hello),
-            Message::Back { .. } | Message::Forked { .. } | Message::Reaped { .. } => None,
+            Message::Back { .. } | Message::Forked { .. } => None,
             Message::Unable { why, detail, .. } => Some(Happening::Unable(id, why, detail)),
             Message::Parsed(parsed) => Some(Happening::Parsed(id, parsed)),
             Message::Tests(collected) => Some(Happening::Ready(id, Box::new(collected))),
@@ -306,7 +309,7 @@ impl Fleet {
         let Some(vm) = self.vms.get_mut(&id) else {
             return Ok(None);
         };
-        vm.pid = Some(nix::unistd::Pid::from_raw(hello.pid));
+        vm.pid = Some(Pid::from_raw(hello.pid));
         vm.stack_signal = Some(hello.stack_signal);
         let birth = vm.birth;
         let start = vm.launch.take();
@@ -345,16 +348,6 @@ impl Fleet {
         let output = self.vms.remove(&id)?.output;
         Some(Happening::Ended(id, Fate { how, output }))
     }
-
-    /// Forgets a killed fork, and lets its parent collect it.
-    fn bury(&mut self, id: VmId) {
-        let Some(vm) = self.vms.remove(&id) else {
-            return;
-        };
-        if let (Some(parent), Some(pid)) = (vm.parent, vm.pid) {
-            self.tell(parent, &Command::Reap { pid: pid.as_raw() });
-        }
-    }
 }
 
 impl Drop for Fleet {
@@ -363,6 +356,12 @@ impl Drop for Fleet {
             vm.kill();
         }
     }
+}
+
+/// Collects a killed fork, if it was ours to adopt; else the system does.
+fn collect(pid: Pid) {
+    // A process that is not our child is an error here, and no concern of ours.
+    let _not_ours = nix::sys::wait::waitpid(pid, None);
 }
 
 /// Makes us the parent of processes whose own parent dies, so that none escapes us.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::mpsc::Sender;
 use std::thread;
+use std::time::Duration;
 
 use unflake_core::trial::VmId;
 
@@ -13,6 +14,9 @@ use crate::protocol::Message;
 
 /// The longest line that a runner may send; its texts are cut far below this.
 const LONGEST_LINE: u64 = 256 * 1024 * 1024;
+
+/// How long a reader rests while its VM goes on without being told.
+const NAP: Duration = Duration::from_millis(3);
 
 /// What reaches the driver's one queue.
 pub enum Incoming {
@@ -58,20 +62,26 @@ fn read_connection(stream: UnixStream, queue: &Sender<Incoming>) {
         return;
     }
     while let Some(line) = next_line(&mut reader) {
-        let incoming = match serde_json::from_str(&line) {
+        let incoming = match serde_json::from_slice(&line) {
             Ok(message) => Incoming::Said(vm, Box::new(message)),
-            Err(_) => Incoming::Garbled(vm, line.chars().take(200).collect()),
+            Err(_) => Incoming::Garbled(vm, beginning(&line)),
         };
+        let goes_on = matches!(&incoming, Incoming::Said(_, said) if said.goes_on());
         if !tell(incoming) {
             return;
+        }
+        if goes_on {
+            // More will come by itself and nobody waits for an answer: to wake up once for several
+            // results leaves the processor to the tests.
+            thread::sleep(NAP);
         }
     }
     tell(Incoming::Closed(vm));
 }
 
 /// The VM that the first line of a connection comes from.
-fn introduce(line: &str) -> Result<(VmId, Message), serde_json::Error> {
-    let message: Message = serde_json::from_str(line)?;
+fn introduce(line: &[u8]) -> Result<(VmId, Message), serde_json::Error> {
+    let message: Message = serde_json::from_slice(line)?;
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "only these three may open a connection"
@@ -84,9 +94,54 @@ fn introduce(line: &str) -> Result<(VmId, Message), serde_json::Error> {
     Ok((VmId(vm), message))
 }
 
-fn next_line(reader: &mut BufReader<UnixStream>) -> Option<String> {
-    let mut line = String::new();
-    let count = reader.take(LONGEST_LINE).read_line(&mut line).ok()?;
+/// The next line, as long as it may be; one that is longer comes in pieces, which say nothing.
+fn next_line(reader: &mut BufReader<UnixStream>) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    let count = reader
+        .take(LONGEST_LINE)
+        .read_until(b'\n', &mut line)
+        .ok()?;
+    let is_whole = line.ends_with(b"\n") || count as u64 == LONGEST_LINE;
     // A line without its end was cut off by the death of the VM: it says nothing for certain.
-    (count > 0 && line.ends_with('\n')).then_some(line)
+    is_whole.then_some(line)
+}
+
+fn beginning(line: &[u8]) -> String {
+    String::from_utf8_lossy(line).chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_the_protocol_is_reported_and_a_cut_line_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let address = folder.path().join("channel");
+        let (sender, queue) = channel();
+        listen(&address, sender).unwrap();
+        let mut runner = UnixStream::connect(&address).unwrap();
+        let said = b"{\"say\":\"back\",\"vm\":3}\n\xff\xfe\n{\"say\":\"sing\"}\n{\"say\":\"ba";
+        runner.write_all(said).unwrap();
+        drop(runner);
+        let mut heard = Vec::new();
+        loop {
+            match queue.recv().unwrap() {
+                Incoming::Connected(VmId(3), _) => heard.push("connected"),
+                Incoming::Said(VmId(3), _) => heard.push("said"),
+                Incoming::Garbled(VmId(3), _) => heard.push("garbled"),
+                Incoming::Closed(VmId(3)) => break,
+                Incoming::Connected(..)
+                | Incoming::Said(..)
+                | Incoming::Garbled(..)
+                | Incoming::Closed(_)
+                | Incoming::Exited(..)
+                | Incoming::Interrupted => panic!("{heard:?}"),
+            }
+        }
+        assert_eq!(heard, ["connected", "said", "garbled", "garbled"]);
+    }
 }

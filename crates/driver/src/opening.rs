@@ -56,7 +56,7 @@ impl Session {
             .expect("a VM that listed its tests has said hello");
         self.tell(Event::Listed(Listing {
             framework: format!("{} {}", hello.framework, hello.framework_version),
-            language: format!("Python {}", hello.language_version),
+            language: format!("{} {}", hello.language, hello.language_version),
             root: collected.root.clone(),
             tests: self.tests.clone(),
             deselected: collected.deselected,

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// How many bytes of a VM's output are kept: the last ones.
 const KEPT: usize = 64 * 1024;
 
+/// How long the drain rests after a trickle.
+const NAP: Duration = Duration::from_millis(10);
+
 /// The last part of what a VM wrote. Clones share it.
 #[derive(Clone, Default)]
 pub struct Output {
@@ -49,6 +52,12 @@ impl Output {
             kept.bytes.extend_from_slice(&chunk[..count]);
             let surplus = kept.bytes.len().saturating_sub(KEPT);
             kept.bytes.drain(..surplus);
+            drop(kept);
+            if count < chunk.len() / 4 {
+                // Dots and names come one by one: to wake up for several leaves the processor to the
+                // tests. The pipe holds far more than they write in the meantime.
+                thread::sleep(NAP);
+            }
         }
         guard(lock).has_ended = true;
         ended.notify_all();

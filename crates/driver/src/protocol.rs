@@ -22,8 +22,13 @@ pub enum Command {
         /// Which of several, if there are several.
         worker: Option<Worker>,
     },
-    /// Run a test as the framework would.
-    Run(Target),
+    /// Run tests one after the other as the framework would, until one of them does not pass.
+    Run {
+        /// The tests.
+        tests: Vec<Name>,
+        /// What follows the last of them in this VM.
+        next: Option<Name>,
+    },
     /// Run a test again, unseen by the framework's own reports and plugins that rerun.
     Rerun {
         /// The test, and what follows it; itself, if it is to run once more.
@@ -36,11 +41,6 @@ pub enum Command {
     Fork {
         /// The number of the copy.
         vm: u32,
-    },
-    /// Collect the exit status of a forked copy that has ended.
-    Reap {
-        /// The process.
-        pid: i32,
     },
     /// End the session.
     Finish {},
@@ -131,9 +131,6 @@ pub enum Message {
     Unknown(Name),
     /// A test ended the whole session; the VM ends by itself.
     Stopped {
-        /// The test.
-        #[serde(flatten)]
-        test: Name,
         /// How it did that.
         why: StopKind,
         /// What it said.
@@ -143,8 +140,6 @@ pub enum Message {
     Forked {
         /// The number of the copy.
         vm: u32,
-        /// Its process.
-        pid: i32,
     },
     /// No copy of the VM can be made.
     Unforked {
@@ -153,11 +148,13 @@ pub enum Message {
         /// Why not.
         why: String,
     },
-    /// The exit status of a copy was collected.
-    Reaped {
-        /// The process.
-        pid: i32,
-    },
+}
+
+impl Message {
+    /// Whether the runner goes on by itself after it.
+    pub(crate) fn goes_on(&self) -> bool {
+        matches!(self, Self::Ran(ran) if !ran.held)
+    }
 }
 
 /// Who a runner is.
@@ -173,6 +170,8 @@ pub struct Hello {
     pub framework: String,
     /// The framework's version.
     pub framework_version: String,
+    /// The language.
+    pub language: String,
     /// The language's version.
     pub language_version: String,
     /// The signal that makes it write all stacks into `<vm>.stack` beside the channel.
@@ -265,6 +264,8 @@ pub struct Ran {
     pub attempts: Vec<Attempt>,
     /// Whether fixtures that other tests share were torn down for it.
     pub rebuilt: bool,
+    /// Whether the runner now waits for a command; else it goes on with the tests that it has.
+    pub held: bool,
     /// Why the framework now wants to stop the session.
     pub stop: Option<String>,
 }
@@ -313,13 +314,14 @@ mod tests {
     #[test]
     fn commands_are_one_flat_object() {
         let name = Name::from(&TestId::new("a.py::t[x\ny]"));
-        let command = Command::Run(Target {
+        let target = Target {
             test: name.clone(),
             next: Some(name),
-        });
+        };
+        let command = Command::Rerun { target, keep: true };
         assert_eq!(
             serde_json::to_string(&command).unwrap(),
-            r#"{"do":"run","test":"a.py::t[x\ny]","copy":0,"next":{"test":"a.py::t[x\ny]","copy":0}}"#
+            r#"{"do":"rerun","test":"a.py::t[x\ny]","copy":0,"next":{"test":"a.py::t[x\ny]","copy":0},"keep":true}"#
         );
         assert_eq!(
             serde_json::to_string(&Command::Finish {}).unwrap(),
@@ -347,7 +349,7 @@ mod tests {
                 let step: serde_json::Value = serde_json::from_str(line).unwrap();
                 let said = &step["runner"];
                 // A transcript may leave out what changes from run to run; these are whole.
-                let is_whole = ["ran", "unknown", "unforked", "reaped", "parsed"];
+                let is_whole = ["ran", "unknown", "forked", "unforked", "parsed"];
                 if is_whole.iter().any(|word| said["say"] == *word) {
                     serde_json::from_value::<Message>(complete(said)).expect(line);
                     understood += 1;

@@ -19,6 +19,10 @@ use crate::fleet::{Fate, Happening};
 use crate::protocol::{Command, Name, Ran, StopKind, Target};
 use crate::session::{Halt, Session};
 
+/// How many tests a VM is told of at once.
+const BATCH: usize = 500;
+/// The same where others run beside it, which may want to stop the suite.
+const SHARED_BATCH: usize = 20;
 /// How long a VM may take to end after its test has ended the session.
 const LEAVING: Duration = Duration::from_secs(10);
 
@@ -40,8 +44,11 @@ enum State {
         asked: Asked,
         limit: Option<Duration>,
     },
-    /// Ending because of its test, whose trial this is.
-    Dying { trial: Trial, deadline: Instant },
+    /// Ending because of its test, with the trial that comes of it, if any does.
+    Dying {
+        trial: Option<Trial>,
+        deadline: Instant,
+    },
     /// Has nothing more to do.
     Idle,
 }
@@ -200,8 +207,7 @@ impl Suite<'_> {
             self.lanes[at].state = State::Starting;
             return Ok(());
         }
-        self.ran += 1;
-        self.start(at, test, Rung::Suite);
+        self.start_batch(at, test);
         Ok(())
     }
 
@@ -219,24 +225,48 @@ impl Suite<'_> {
         }
     }
 
-    fn start(&mut self, at: usize, test: TestId, rung: Rung) {
-        let lane = &mut self.lanes[at];
+    /// Tells a lane's VM of its next tests. One that passes is followed by the next without a word.
+    fn start_batch(&mut self, at: usize, test: TestId) {
+        let lane = &self.lanes[at];
+        // The last one stays behind while more may come, because what follows it is not known.
+        let known = lane.tests.len() - usize::from(!self.files.is_empty());
+        let most = if self.lanes.len() > 1 {
+            SHARED_BATCH
+        } else {
+            BATCH
+        };
+        let told = known.min(most);
+        let more = lane.tests.iter().take(told);
+        let command = Command::Run {
+            tests: std::iter::once(&test).chain(more).map(Name::from).collect(),
+            next: lane.tests.get(told).map(Name::from),
+        };
+        let vm = lane.vm;
+        self.await_result(at, test, Rung::Suite);
+        self.session.fleet.tell(vm, &command);
+    }
+
+    fn start_rerun(&mut self, at: usize, test: TestId, rung: Rung) {
+        let lane = &self.lanes[at];
         let target = Target {
             test: Name::from(&test),
             next: lane.tests.front().map(Name::from),
         };
-        let command = if rung == Rung::Suite {
-            Command::Run(target)
-        } else {
-            Command::Rerun {
-                target,
-                keep: false,
-            }
-        };
+        let vm = lane.vm;
+        self.await_result(at, test, rung);
+        let keep = false;
+        self.session
+            .fleet
+            .tell(vm, &Command::Rerun { target, keep });
+    }
+
+    /// Notes that a lane's VM runs this test now.
+    fn await_result(&mut self, at: usize, test: TestId, rung: Rung) {
+        self.ran += usize::from(rung == Rung::Suite);
         let limit = self.session.wish.plan.timeout_for(&test);
-        let asked = self.session.ask(test, rung, lane.vm, Instant::now());
-        self.session.fleet.tell(lane.vm, &command);
-        lane.state = State::Running { asked, limit };
+        let vm = self.lanes[at].vm;
+        let asked = self.session.ask(test, rung, vm, Instant::now());
+        self.lanes[at].state = State::Running { asked, limit };
     }
 
     fn take_result(&mut self, at: usize, ran: Ran) -> Result<(), Halt> {
@@ -247,8 +277,13 @@ impl Suite<'_> {
             let reason = reason.clone();
             self.ending = Ending::Stopped { reason };
         }
+        let is_held = ran.held;
         for trial in asked.ran(ran) {
             self.record(at, trial);
+        }
+        if !is_held && let Some(next) = self.lanes[at].tests.pop_front() {
+            self.await_result(at, next, Rung::Suite);
+            return Ok(());
         }
         self.go_on(at, asked.test)
     }
@@ -262,7 +297,7 @@ impl Suite<'_> {
     fn go_on(&mut self, at: usize, test: TestId) -> Result<(), Halt> {
         match self.session.step_of(&test, Stage::SuiteRunning) {
             Some(Step::Rerun(rung, _)) => {
-                self.start(at, test, rung);
+                self.start_rerun(at, test, rung);
                 Ok(())
             }
             Some(Step::Wait | Step::Conclude(_)) | None => self.advance(at),
@@ -281,18 +316,16 @@ impl Suite<'_> {
         let Some(asked) = self.lanes[at].asked().cloned() else {
             return;
         };
-        match why {
-            StopKind::Interrupt => {
-                let trial = asked.stopped("KeyboardInterrupt", message);
-                let deadline = Instant::now() + LEAVING;
-                self.lanes[at].state = State::Dying { trial, deadline };
-            }
+        let trial = match why {
+            StopKind::Interrupt => Some(asked.stopped("KeyboardInterrupt", message)),
             StopKind::Exit => {
                 let (test, reason) = (asked.test, message.to_owned());
                 self.ending = Ending::Quit { test, reason };
-                self.lanes[at].state = State::Idle;
+                None
             }
-        }
+        };
+        let deadline = Instant::now() + LEAVING;
+        self.lanes[at].state = State::Dying { trial, deadline };
     }
 
     /// Kills what has run for too long.
@@ -308,7 +341,7 @@ impl Suite<'_> {
             } = &lane.state
             {
                 let stack = self.session.fleet.stack(lane.vm);
-                let trial = asked.timed_out(*after, stack.as_deref());
+                let trial = Some(asked.timed_out(*after, stack.as_deref()));
                 let deadline = Instant::now() + LEAVING;
                 lane.state = State::Dying { trial, deadline };
             }
@@ -318,11 +351,12 @@ impl Suite<'_> {
 
     fn take_end(&mut self, at: usize, fate: &Fate) -> Result<(), Halt> {
         let trial = match std::mem::replace(&mut self.lanes[at].state, State::Idle) {
-            State::Running { asked, .. } => asked.died(fate),
+            State::Running { asked, .. } => Some(asked.died(fate)),
             State::Dying { trial, .. } => trial,
             State::Starting => return Err(self.session.ended_early(fate)),
-            State::Idle => return Ok(()),
+            State::Idle => None,
         };
+        let Some(trial) = trial else { return Ok(()) };
         let test = trial.test.clone();
         self.record(at, trial);
         self.go_on(at, test)

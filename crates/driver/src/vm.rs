@@ -24,8 +24,6 @@ pub struct Vm {
     pub birth: Birth,
     /// Its process, which leads its process group. Unknown until a forked one says hello.
     pub pid: Option<Pid>,
-    /// The VM that it was forked from.
-    pub parent: Option<VmId>,
     /// The signal that makes it write its stacks, once it has said hello.
     pub stack_signal: Option<i32>,
     /// How many trials it has done.
@@ -67,23 +65,22 @@ impl Vm {
             // Without a reader the run is over, and nobody wants to know.
             drop(queue.send(Incoming::Exited(id, status)));
         });
-        let vm = Self::new(Birth::Exec, None, Output::drain(reader));
+        let vm = Self::new(Birth::Exec, Output::drain(reader));
         Ok(Self {
             pid: Some(Pid::from_raw(pid)),
             ..vm
         })
     }
 
-    /// A copy of `parent` that will say hello by itself.
-    pub fn forked(parent: VmId, output: Output) -> Self {
-        Self::new(Birth::Fork, Some(parent), output)
+    /// A copy of another VM that will say hello by itself.
+    pub fn forked(output: Output) -> Self {
+        Self::new(Birth::Fork, output)
     }
 
-    fn new(birth: Birth, parent: Option<VmId>, output: Output) -> Self {
+    fn new(birth: Birth, output: Output) -> Self {
         Self {
             birth,
             pid: None,
-            parent,
             stack_signal: None,
             trials: 0,
             started: Instant::now(),

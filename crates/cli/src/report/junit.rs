@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use unflake_core::outcome::Outcome;
-use unflake_core::policy::{FlakyResult, Policy};
+use unflake_core::policy::Policy;
 use unflake_core::test::Test;
 use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
@@ -47,8 +47,10 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
         .findings
         .iter()
         .find(|finding| finding.test == test.id);
+    let is_forgiven = finding.is_some_and(|finding| finding.verdict.is_flaky())
+        && policy.forgives(&report.findings);
     let mut status = match finding {
-        Some(finding) => to_status(finding, policy),
+        Some(finding) => to_status(finding, is_forgiven),
         None if run.outcome.is_failure() => TestCaseStatus::non_success(kind(&run.outcome)),
         None => match run.outcome {
             Outcome::Skipped | Outcome::ExpectedFailure => TestCaseStatus::skipped(),
@@ -82,10 +84,7 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
         case.add_property(Property::new("unflake.attempts", attempts(finding)));
         let repeat = report.invocation.repeat(report, finding);
         case.add_property(Property::new("unflake.repeat", repeat));
-        let first = finding
-            .trials
-            .first()
-            .filter(|_| !finding.verdict.is_flaky());
+        let first = finding.trials.first().filter(|_| !is_forgiven);
         if let Some(first) = first.filter(|first| !first.account.output.is_empty()) {
             case.set_system_out(first.account.output.as_str());
         }
@@ -95,9 +94,9 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
 
 /// A flaky test reads as a success with `flakyFailure`s, all others as a failure with
 /// `rerunFailure`s.
-fn to_status(finding: &Finding, policy: Policy) -> TestCaseStatus {
+fn to_status(finding: &Finding, is_forgiven: bool) -> TestCaseStatus {
     let failed = |trial: &&Trial| trial.outcome.is_failure();
-    if finding.verdict.is_flaky() && policy.flaky == FlakyResult::Pass {
+    if is_forgiven {
         let mut status = TestCaseStatus::success();
         status.add_reruns(finding.trials.iter().filter(failed).map(to_rerun));
         return status;
@@ -177,6 +176,8 @@ fn split(id: &str) -> (String, &str) {
 
 #[cfg(test)]
 mod tests {
+    use unflake_core::policy::FlakyResult;
+
     use super::*;
     use crate::report::sample;
 
