@@ -70,7 +70,7 @@ fn read_connection(stream: UnixStream, queue: &Sender<Incoming>) {
         if !tell(incoming) {
             return;
         }
-        if goes_on {
+        if goes_on && !reader.buffer().contains(&b'\n') {
             // More will come by itself and nobody waits for an answer: to wake up once for several
             // results leaves the processor to the tests.
             thread::sleep(NAP);
