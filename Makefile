@@ -34,7 +34,7 @@ lint: $(TEST_VENV)/ready
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cd runners/pytest && $(TEST_VENV)/bin/ruff check . && $(TEST_VENV)/bin/ruff format --check .
 	cd runners/pytest && $(TEST_VENV)/bin/mypy --cache-dir=$(CACHE)/mypy .
-	$(TEST_VENV)/bin/ruff check bench
+	$(TEST_VENV)/bin/ruff check --config runners/pytest/pyproject.toml bench
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
