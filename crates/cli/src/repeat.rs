@@ -62,15 +62,13 @@ impl Invocation {
         };
         let fails_alone = matches!(finding.verdict, Verdict::Broken | Verdict::Brittle);
         if let (true, Some(test)) = (fails_alone, self.path_to(listing, &finding.test)) {
-            let mut args = self.options(listing);
-            args.push(test);
+            let args = again(listing, vec![test]);
             return self.command(&[], args);
         }
         if listing.jobs > 1
             && let Some(files) = self.files_before(report, listing, finding)
         {
-            let mut args = self.options(listing);
-            args.extend(files);
+            let args = again(listing, files);
             return self.command(&["--jobs", "1"], args);
         }
         let args = self.args.iter().chain(&listing.replay).cloned().collect();
@@ -90,18 +88,6 @@ impl Invocation {
             shlex::try_quote(word).unwrap_or_else(|_| word.replace('\0', "").into())
         });
         quoted.collect::<Vec<_>>().join(" ")
-    }
-
-    /// The framework arguments without the paths among them, with the seed of this run.
-    fn options(&self, listing: &Listing) -> Vec<String> {
-        let mut args = self.args.clone();
-        for positional in &listing.positional {
-            if let Some(at) = args.iter().rposition(|arg| arg == positional) {
-                args.remove(at);
-            }
-        }
-        args.extend(listing.replay.iter().cloned());
-        args
     }
 
     /// A test's id as an argument in the folder of this call; `None` if it names no file.
@@ -141,6 +127,12 @@ impl Invocation {
     }
 }
 
+/// The framework arguments of another run of these paths: the same options, and the same seed.
+fn again(listing: &Listing, paths: Vec<String>) -> Vec<String> {
+    let options = listing.options.iter().chain(&listing.replay);
+    options.cloned().chain(paths).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -175,7 +167,7 @@ mod tests {
             deselected: 0,
             jobs: 1,
             replay: vec!["--randomly-seed=7".to_owned()],
-            positional: vec!["src".to_owned()],
+            options: vec!["-k".to_owned(), "a b".to_owned()],
         }));
         report
     }

@@ -74,8 +74,8 @@ pub struct Listing {
     pub jobs: usize,
     /// The framework arguments that make another run the same, a seed for example.
     pub replay: Vec<String>,
-    /// The paths and ids among the user's framework arguments.
-    pub positional: Vec<String>,
+    /// The user's framework arguments without the paths and ids among them.
+    pub options: Vec<String>,
 }
 
 /// A file or folder that the framework could not collect.

@@ -62,7 +62,7 @@ impl Session {
             deselected: collected.deselected,
             jobs: self.jobs,
             replay: collected.replay.clone(),
-            positional: collected.positional.clone(),
+            options: self.wish.project.options(collected),
         }));
         for error in &collected.errors {
             self.tell(Event::CollectionFailed(CollectionError {

@@ -42,7 +42,7 @@ pub struct Project {
 
 impl Project {
     /// Writes the runner into `folder`.
-    pub fn install_runner(folder: &Utf8Path) -> io::Result<()> {
+    pub(crate) fn install_runner(folder: &Utf8Path) -> io::Result<()> {
         let runner = folder.join("runner");
         fs::create_dir(&runner)?;
         for (name, text) in RUNNER {
@@ -52,7 +52,7 @@ impl Project {
     }
 
     /// The process of a VM whose runner was installed in `folder`.
-    pub fn process(&self, folder: &Utf8Path) -> Process {
+    pub(crate) fn process(&self, folder: &Utf8Path) -> Process {
         let mut process = Process::new(&self.python);
         process
             .arg(folder.join("runner/unflake_pytest.py"))
@@ -61,7 +61,7 @@ impl Project {
     }
 
     /// Starts pytest as the user would, or, as a guest, without its own reports.
-    pub fn start(&self, guest: bool, replay: &[String]) -> Command {
+    pub(crate) fn start(&self, guest: bool, replay: &[String]) -> Command {
         let args = self.args.iter().chain(replay).cloned().collect();
         Command::Start { args, guest }
     }
@@ -69,7 +69,7 @@ impl Project {
     /// Starts pytest for one test alone, under the configuration of the whole suite.
     ///
     /// `None` if the test's name does not begin with a file, so that pytest could not select it.
-    pub fn start_alone(&self, suite: &Collected, test: &TestId) -> Option<Command> {
+    pub(crate) fn start_alone(&self, suite: &Collected, test: &TestId) -> Option<Command> {
         let root = Utf8Path::new(&suite.root);
         let (file, rest) = test.name().split_once("::").unwrap_or((test.name(), ""));
         if !root.join(file).is_file() || file.contains('[') {
@@ -90,7 +90,7 @@ impl Project {
     }
 
     /// The user's arguments without the paths and ids among them.
-    pub fn options(&self, suite: &Collected) -> Vec<String> {
+    pub(crate) fn options(&self, suite: &Collected) -> Vec<String> {
         let mut args = self.args.clone();
         for positional in &suite.positional {
             if let Some(at) = args.iter().rposition(|arg| arg == positional) {

@@ -80,7 +80,7 @@ fn listing() -> Listing {
         deselected: 0,
         jobs: 1,
         replay: Vec::new(),
-        positional: Vec::new(),
+        options: vec!["-v".to_owned()],
     }
 }
 
