@@ -1,6 +1,6 @@
 //! One run of `unflake run` from the first VM to the last verdict.
 //!
-//! The session starts the project, lets [`crate::suite`] run it, and [`crate::climb`] look into the
+//! The session starts the project, lets `suite` run it, and `climb` look into the
 //! failures. All that happens goes out as events; what it means was decided in `unflake-core`.
 
 #![expect(
