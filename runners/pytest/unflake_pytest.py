@@ -1,7 +1,8 @@
 """unflake's guest inside a Python interpreter: the way in.
 
-The driver starts this file with the project's own interpreter. It needs the standard library and
-pytest only, on Python 3.8 or later.
+The driver starts the project's own interpreter with `-c`, puts the folder of this file on the search
+path and calls `main`, so that a process which a test spawns finds no main file to import. It needs
+the standard library and pytest only, on Python 3.8 or later.
 """
 
 import os
@@ -30,12 +31,13 @@ def main() -> int:
     stacks.arm(vm)
     channel.say(say="hello", **introduction(vm, stacks))
     start = channel.hear()
-    # `pytest` finds its own folder first in the path, and so do tests under unflake.
-    scripts = os.path.dirname(sys.executable)
-    sys.path[0] = scripts
-    sys.argv = [os.path.join(scripts, "pytest"), *start["args"]]
+    set_path()
+    sys.argv = [os.path.join(os.path.dirname(sys.executable), "pytest"), *start["args"]]
     return int(pytest.main(start["args"], plugins=[Guest(channel, stacks, start)]))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def set_path() -> None:
+    """Makes the search path that of the command `pytest`: its own folder stands first."""
+    sys.path.remove(sys.argv[1])
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = os.path.dirname(sys.executable)

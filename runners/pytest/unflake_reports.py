@@ -27,9 +27,11 @@ def judge(reports: List[Any]) -> Message:
     expected = [report for report in plain if hasattr(report, "wasxfail")]
     skipped = [report for report in plain if report.outcome == "skipped"]
     if bad:
-        outcome, telling = ("failed" if any(r.when == "call" for r in bad) else "errored"), bad
+        around = all(report.when in ("setup", "teardown") for report in bad)
+        outcome, telling = ("errored" if around else "failed"), bad
     elif expected:
-        outcome = "xfailed" if expected[0].outcome == "skipped" else "xpassed"
+        is_failure = any(report.outcome == "skipped" for report in expected)
+        outcome = "xfailed" if is_failure else "xpassed"
         telling = []
     elif skipped:
         outcome, telling = "skipped", skipped

@@ -15,11 +15,13 @@ use nix::unistd::Pid;
 use unflake_core::event::Event;
 use unflake_core::trial::{Birth, VmId};
 
+use crate::descendants::kill_descendants;
 use crate::hub::{self, Incoming};
 use crate::output::Output;
 use crate::protocol::{
     Collected, Command, Hello, Inability, Message, PROTOCOL, Parsed, Ran, StopKind, Worker,
 };
+use crate::pytest::without_framework;
 use crate::stack::read_stack;
 use crate::vm::{Vm, describe};
 
@@ -112,7 +114,6 @@ pub enum StartError {
 impl Fleet {
     /// A fleet without VMs; everything that is worth telling goes to `events`.
     pub fn new(events: Sender<Event>) -> Result<Self, StartError> {
-        adopt_orphans();
         let folder = tempfile::Builder::new()
             .prefix("unflake-")
             .tempdir()
@@ -199,7 +200,8 @@ impl Fleet {
     pub fn stack(&self, id: VmId) -> Option<String> {
         let vm = self.vms.get(&id)?;
         let file: PathBuf = self.folder.path().join(format!("{}.stack", id.0));
-        read_stack(vm.pid?, vm.stack_signal?, &file)
+        let stacks = read_stack(vm.pid?, vm.stack_signal?, &file)?;
+        Some(without_framework(&stacks))
     }
 
     /// Ends a VM and its process group. `Ended` still follows for an interpreter of ours.
@@ -350,6 +352,13 @@ impl Fleet {
     }
 }
 
+impl Fleet {
+    /// Ends every process of the run at once, also those that have left a VM's process group.
+    pub(crate) fn kill_all(&mut self) {
+        kill_descendants(self.vms.values().filter_map(|vm| vm.pid).collect());
+    }
+}
+
 impl Drop for Fleet {
     fn drop(&mut self) {
         for vm in self.vms.values() {
@@ -358,19 +367,8 @@ impl Drop for Fleet {
     }
 }
 
-/// Collects a killed fork, if it was ours to adopt; else the system does.
+/// Collects a killed fork in a container whose first process we are; else the system does.
 fn collect(pid: Pid) {
-    // A process that is not our child is an error here, and no concern of ours.
+    // That it is not our child is the rule, and an error here that says so.
     let _not_ours = nix::sys::wait::waitpid(pid, None);
 }
-
-/// Makes us the parent of processes whose own parent dies, so that none escapes us.
-#[cfg(target_os = "linux")]
-fn adopt_orphans() {
-    // Should it fail, a process that leaves its group can outlive an interrupted run.
-    let adopted = nix::sys::prctl::set_child_subreaper(true);
-    debug_assert!(adopted.is_ok(), "prctl knows this since Linux 3.4");
-}
-
-#[cfg(not(target_os = "linux"))]
-fn adopt_orphans() {}

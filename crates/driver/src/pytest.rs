@@ -29,6 +29,10 @@ const RUNNER: [(&str, &str); 4] = [
     ),
 ];
 
+/// Starts the runner. A process that tests spawn imports the main file again, so there is none.
+const BOOTSTRAP: &str = "import sys; sys.path.insert(0, sys.argv[1]); import unflake_pytest; \
+                         sys.exit(unflake_pytest.main())";
+
 /// A project that is tested with pytest.
 #[derive(Clone, Debug)]
 pub struct Project {
@@ -38,6 +42,21 @@ pub struct Project {
     pub python: Utf8PathBuf,
     /// The user's arguments for pytest.
     pub args: Vec<String>,
+}
+
+/// A dump of stacks without the frames below a test, which are pytest's and ours.
+pub(crate) fn without_framework(stacks: &str) -> String {
+    let mut shown = Vec::new();
+    let mut is_below = false;
+    for line in stacks.lines() {
+        let is_frame = line.starts_with("  File ");
+        is_below =
+            is_frame && (is_below || line.contains("/_pytest/") || line.contains("/pluggy/"));
+        if !is_below {
+            shown.push(line);
+        }
+    }
+    shown.join("\n")
 }
 
 impl Project {
@@ -55,7 +74,8 @@ impl Project {
     pub(crate) fn process(&self, folder: &Utf8Path) -> Process {
         let mut process = Process::new(&self.python);
         process
-            .arg(folder.join("runner/unflake_pytest.py"))
+            .args(["-c", BOOTSTRAP])
+            .arg(folder.join("runner"))
             .current_dir(&self.folder);
         process
     }
@@ -98,5 +118,22 @@ impl Project {
             }
         }
         args
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_ends_at_the_test() {
+        let stacks = "Thread 0x1 (most recent call first):\n  File \"/lib/threading.py\", line 3 in wait\n\n\
+                      Current thread 0x2 (most recent call first):\n  File \"/lib/socket.py\", line 1 in recv\n  \
+                      File \"/shop/test_net.py\", line 9 in test_ping\n  \
+                      File \"/lib/_pytest/python.py\", line 187 in pytest_pyfunc_call\n  \
+                      File \"/tmp/unflake_guest.py\", line 2 in _run\n";
+        let shown = without_framework(stacks);
+        assert!(shown.ends_with("line 9 in test_ping"), "{shown}");
+        assert!(shown.contains("in wait\n\nCurrent thread"), "{shown}");
     }
 }

@@ -20,7 +20,6 @@ use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
 use unflake_core::verdict::{Finding, Reason, Verdict};
 
-use crate::descendants::kill_descendants;
 use crate::fleet::{Fleet, Happening, Interrupter, StartError};
 use crate::protocol::{Collected, Command, Worker};
 use crate::pytest::Project;
@@ -126,7 +125,7 @@ impl Session {
         match listed {
             Ok(()) => Ok(()),
             Err(Halt::Interrupted) => {
-                kill_descendants();
+                self.fleet.kill_all();
                 Err(RunError::Interrupted)
             }
             Err(Halt::Error(error)) => Err(error),
@@ -145,11 +144,11 @@ impl Session {
                 Ok(())
             }
             Err(Halt::Interrupted) if self.suite.is_none() => {
-                kill_descendants();
+                self.fleet.kill_all();
                 Err(RunError::Interrupted)
             }
             Err(Halt::Interrupted) => {
-                kill_descendants();
+                self.fleet.kill_all();
                 self.judge_unfinished();
                 self.tell(Event::Ended(Ending::Interrupted));
                 Ok(())

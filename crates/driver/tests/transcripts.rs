@@ -17,6 +17,10 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// How the driver starts the runner.
+const BOOTSTRAP: &str = "import sys; sys.path.insert(0, sys.argv[1]); import unflake_pytest; \
+                         sys.exit(unflake_pytest.main())";
+
 /// One VM's end of a conversation.
 struct Line {
     reader: BufReader<UnixStream>,
@@ -55,7 +59,8 @@ impl Stage {
         let address = folder.path().join("channel");
         let listener = UnixListener::bind(&address).unwrap();
         let runner = Command::new(python)
-            .arg(root().join("runners/pytest/unflake_pytest.py"))
+            .args(["-c", BOOTSTRAP])
+            .arg(root().join("runners/pytest"))
             .env("UNFLAKE_CHANNEL", &address)
             .env("UNFLAKE_VM", "0")
             .env("PYTHONDONTWRITEBYTECODE", "1")
