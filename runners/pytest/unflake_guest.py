@@ -4,6 +4,7 @@ It has no policy: which test runs next, what is rerun, how long a test may take 
 means are the driver's business (`docs/protocol.md`).
 """
 
+import contextlib
 import copy
 import inspect
 import os
@@ -20,6 +21,7 @@ from unflake_reports import errored, judge, split_attempts
 
 PROTOCOL = 1
 # The files that pytest, pytest-html, pytest-reportlog and allure-pytest write at the end of a session.
+IDLE_OPTIONS = ("collectonly", "setuponly", "setupplan")
 REPORT_OPTIONS = ("xmlpath", "htmlpath", "report_log", "allure_report_dir")
 
 
@@ -35,7 +37,7 @@ class Guest:
         self._sharing: Set[Any] = set()  # The items that found shared fixtures alive.
         self._reports: List[Any] = []
         self._collect_errors: List[Message] = []
-        self._deselected = 0
+        self._deselected, self._failed = 0, 0
         self._left_out: List[str] = []
         self._worker: Optional[Message] = None
 
@@ -59,7 +61,7 @@ class Guest:
             say="parsed",
             workers=workers or None,
             interactive=interactive,
-            collect_only=bool(getattr(option, "collectonly", False)),
+            collect_only=any(getattr(option, name, False) for name in IDLE_OPTIONS),
         )
         self._worker = self._channel.hear()["worker"]
         if self._worker is not None:
@@ -192,13 +194,16 @@ class Guest:
             if item is None:
                 self._channel.say(say="unknown", **name)
                 return
-            if has_wide_fixtures(session):
+            shared = wide_nodes(session)
+            if shared:
                 self._sharing.add(item)
             self._rerunning = False
             attempts = self._run(item, self._find(following) if following else None)
+            ended_badly = has_only_torn_down(self._reports) and bool(shared - wide_nodes(session))
             is_plain = len(attempts) == 1 and attempts[0]["outcome"] not in ("failed", "errored")
             is_held = following is last or not is_plain or bool(session.shouldfail or session.shouldstop)
-            self._say_ran(session, name, attempts, held=is_held)
+            fixtures = "ended-badly" if ended_badly else "plain"
+            self._say_ran(session, name, attempts, fixtures, held=is_held)
             if is_held:
                 return
 
@@ -215,12 +220,12 @@ class Guest:
         self._rerunning, rebuilt, trouble = True, False, None
         self._forget(item)
         if not command["keep"]:
-            rebuilt = has_wide_fixtures(session) or item in self._sharing
+            rebuilt = bool(wide_nodes(session)) or item in self._sharing
             trouble = self._tear_down_all(session)
         attempts = self._run(item, following)
         if trouble is not None:
             attempts = [errored(trouble)]
-        self._say_ran(session, name, attempts, held=True, rebuilt=rebuilt)
+        self._say_ran(session, name, attempts, "rebuilt" if rebuilt else "plain", held=True)
 
     def _run(self, item: Any, following: Any) -> List[Message]:
         """Runs an item through pytest's own protocol, and judges what was reported."""
@@ -235,10 +240,10 @@ class Guest:
         return [judge(reports) for reports in split_attempts(self._reports)]
 
     def _say_ran(
-        self, session: Any, name: Message, attempts: List[Message], held: bool, rebuilt: bool = False
+        self, session: Any, name: Message, attempts: List[Message], fixtures: str, held: bool
     ) -> None:
         stop = clean(str(session.shouldfail or session.shouldstop or "")) or None
-        self._channel.say(say="ran", **name, attempts=attempts, rebuilt=rebuilt, held=held, stop=stop)
+        self._channel.say(say="ran", **name, attempts=attempts, fixtures=fixtures, held=held, stop=stop)
 
     def _find(self, name: Message) -> Any:
         return self._items.get((name["test"], name["copy"]))
@@ -251,7 +256,7 @@ class Guest:
                 state.teardown_exact(None, None)  # pytest 6
             else:
                 state.teardown_exact(None)
-        except Exception as error:
+        except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
             return clean(
                 f"tearing down the fixtures before the rerun failed: {type(error).__name__}: {error}"
             )
@@ -285,7 +290,8 @@ class Guest:
             inspect.getmodule(sys._getframe())
         child = os.fork()
         if child:
-            os.waitpid(child, 0)
+            with contextlib.suppress(ChildProcessError):  # The project may have SIGCHLD ignored.
+                os.waitpid(child, 0)
             self._channel.say(say="forked", vm=vm)
             return
         # The copy is a grandchild whose parent ends at once: a test that waits for its own children,
@@ -303,6 +309,14 @@ class Guest:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._reports.append(report)
+        self._failed += bool(report.failed and not hasattr(report, "wasxfail"))
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_sessionfinish(self, session: Any) -> Iterator[None]:
+        """Tells of a failure that is no test's: a coverage limit, or a hook of the project."""
+        yield
+        extra = session.testsfailed - self._failed - len(self._collect_errors)
+        self._channel.say(say="finished", status=int(session.exitstatus), extra=max(extra, 0))
 
     def run_again(self, item: Any, nextitem: Any) -> Optional[bool]:
         """Runs a rerun itself; leaves a first run to pytest and the project's plugins."""
@@ -331,13 +345,19 @@ def count_threads() -> int:
     return len(sys._current_frames()) - 1 - len(idle)
 
 
-def has_wide_fixtures(session: Any) -> bool:
-    """Whether a fixture is alive that more than one test shares."""
+def wide_nodes(session: Any) -> Set[Any]:
+    """The classes, modules and so on that have fixtures alive which more than one test shares."""
     state = session._setupstate
     if hasattr(state, "_finalizers"):  # pytest 6
-        return any(state._finalizers.values())
+        return {node for node, finalizers in state._finalizers.items() if finalizers}
     # Each node's first finalizer is its own tear-down; all others are those of fixtures.
-    return any(len(finalizers) > 1 for finalizers, _ in state.stack.values())
+    return {node for node, (finalizers, _) in state.stack.items() if len(finalizers) > 1}
+
+
+def has_only_torn_down(reports: List[Any]) -> bool:
+    """Whether something failed, and only in a tear-down."""
+    bad = [report.when for report in reports if report.outcome in ("failed", "rerun")]
+    return bool(bad) and all(when == "teardown" for when in bad)
 
 
 def renew_capture(config: Any) -> None:

@@ -153,7 +153,7 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
 pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
     seconds
-        .filter(|seconds| *seconds > 0.0)
+        .filter(|seconds| *seconds > 0.0 && *seconds < 1e8)
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .ok_or_else(|| "a time is a number of seconds above 0, for example 60 or 2.5".to_owned())
 }

@@ -100,6 +100,7 @@ impl Console {
             Event::VmStarted { .. }
             | Event::Noted(_)
             | Event::CollectionFailed(_)
+            | Event::SessionFailed { .. }
             | Event::Prepared { .. } => {}
         }
     }

@@ -68,6 +68,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             | Event::Prepared { .. }
             | Event::TrialEnded(_)
             | Event::SuiteEnded { .. }
+            | Event::SessionFailed { .. }
             | Event::Judged(_)
             | Event::Ended(_) => {}
         }

@@ -8,7 +8,7 @@ pub(crate) mod markdown;
 #[cfg(test)]
 mod sample;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use unflake_core::cost::Costs;
@@ -28,6 +28,8 @@ pub(crate) struct Report {
     /// Where each test stands in the listing.
     places: HashMap<TestId, usize>,
     pub(crate) collection_errors: Vec<CollectionError>,
+    /// What went wrong with the framework's own session, beside the tests.
+    pub(crate) session_errors: Vec<String>,
     pub(crate) notes: Vec<Note>,
     /// The framework's own final outcome of each test in the suite's run.
     pub(crate) outcomes: HashMap<TestId, SuiteRun>,
@@ -86,6 +88,7 @@ impl Report {
             listing: None,
             places: HashMap::new(),
             collection_errors: Vec::new(),
+            session_errors: Vec::new(),
             notes: Vec::new(),
             outcomes: HashMap::new(),
             findings: Vec::new(),
@@ -119,6 +122,7 @@ impl Report {
             } => {
                 self.too_many_failures = too_many_failures;
             }
+            Event::SessionFailed { reason, .. } => self.session_errors.push(reason),
             Event::Judged(finding) => self.findings.push(finding),
             Event::Ended(ending) => self.ending = Some(ending),
         }
@@ -153,9 +157,14 @@ impl Report {
             collection_errors: self.collection_errors.len(),
             ..Counts::default()
         };
-        for test in self.tests() {
+        let judged: HashSet<&TestId> = self.findings.iter().map(|one| &one.test).collect();
+        for test in self
+            .tests()
+            .iter()
+            .filter(|test| !judged.contains(&test.id))
+        {
             match self.outcomes.get(&test.id).map(|run| &run.outcome) {
-                None => counts.not_run += 1,
+                None | Some(Outcome::NotRun) => counts.not_run += 1,
                 Some(Outcome::Passed) => counts.passed += 1,
                 Some(Outcome::Skipped) => counts.skipped += 1,
                 Some(Outcome::ExpectedFailure) => counts.xfailed += 1,

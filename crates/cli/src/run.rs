@@ -44,7 +44,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     console.close();
     match work.join() {
         Ok(result) => result?,
-        Err(panic) => std::panic::resume_unwind(panic),
+        // The panic has printed itself: it is our bug, and there is no report to trust.
+        Err(_) => return Ok(Exit::OurBug),
     }
     report.elapsed = started.elapsed();
 
@@ -62,9 +63,12 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
 fn judge(report: &Report, policy_is_met: bool) -> Exit {
     match &report.ending {
         Some(Ending::Interrupted) | None => Exit::Interrupted,
-        Some(Ending::Quit { .. }) => Exit::CannotRun,
+        Some(Ending::Quit { .. } | Ending::CutShort { .. }) => Exit::CannotRun,
+        // A suite that stopped early says nothing about the tests that it left out.
+        Some(Ending::Stopped { .. }) if report.counts().not_run > 0 => Exit::Problems,
         Some(Ending::Completed | Ending::Stopped { .. }) => {
-            if policy_is_met && report.collection_errors.is_empty() {
+            let is_whole = report.collection_errors.is_empty() && report.session_errors.is_empty();
+            if policy_is_met && is_whole {
                 Exit::Clean
             } else {
                 Exit::Problems

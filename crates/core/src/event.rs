@@ -51,6 +51,13 @@ pub enum Event {
         /// Whether that is too many to rerun.
         too_many_failures: bool,
     },
+    /// The framework's own session failed for a reason that is no test's.
+    SessionFailed {
+        /// Where.
+        vm: VmId,
+        /// What was wrong, and the end of what the framework wrote.
+        reason: String,
+    },
     /// A failed test has its verdict.
     Judged(Finding),
     /// Nothing more will happen.
@@ -127,6 +134,11 @@ pub enum Ending {
     /// The framework stopped the suite by its own rules, `-x` for example.
     Stopped {
         /// The framework's reason.
+        reason: String,
+    },
+    /// A VM that was to go on with the suite could not start, so tests have not run.
+    CutShort {
+        /// What was wrong with it.
         reason: String,
     },
     /// A test ended the whole session on purpose, with `pytest.exit` for example.

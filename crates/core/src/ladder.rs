@@ -16,6 +16,9 @@ use crate::verdict::{Doubt, Flakiness, Reason, Verdict};
 /// suite, so it is never empty. A step in the same VM is asked for only while that VM can take it.
 pub fn next_step(rungs: Rungs, trials: &[Trial], stage: Stage) -> Step {
     let seen = Seen { trials };
+    if trials[0].fixtures == Fixtures::EndedBadly {
+        return shared_tear_down(seen, stage);
+    }
     match (seen.same_vm_pass(), stage) {
         (Some(_), Stage::SuiteRunning) => Step::Wait,
         (Some(rung), Stage::SuiteEnded { .. }) => look(rungs, seen, rung),
@@ -128,6 +131,20 @@ impl Threshold {
     }
 }
 
+/// The tear-down of fixtures that others set up failed after this test. Only their order can show
+/// that again: if it does, something is broken; if not, we do not know.
+fn shared_tear_down(seen: Seen<'_>, stage: Stage) -> Step {
+    let last = seen.last();
+    match stage {
+        Stage::SuiteRunning => Step::Wait,
+        Stage::SuiteEnded { .. } if last.rung == Rung::Suite => {
+            Step::Rerun(Rung::Replay, Place::CheapestVm)
+        }
+        Stage::SuiteEnded { .. } if last.outcome.is_failure() => Step::Conclude(Verdict::Broken),
+        Stage::SuiteEnded { .. } => Step::Conclude(Verdict::Unclear(Doubt::SharedTearDown)),
+    }
+}
+
 /// So often a test must fail in fresh VMs before it is called brittle after a same-VM pass.
 const LOOKS: u32 = 3;
 
@@ -153,7 +170,9 @@ fn look(rungs: Rungs, seen: Seen<'_>, passed_on: Rung) -> Step {
 /// The test never passed in its own VM. Does it in a fresh one?
 fn fresh(rungs: Rungs, seen: Seen<'_>) -> Step {
     if seen.has_fresh_pass(Birth::Exec) {
-        let flakiness = if seen.count(Rung::Immediate) + seen.count(Rung::End) > 0 {
+        let failed_again = seen.count(Rung::Immediate) + seen.count(Rung::End) > 0;
+        // Where nothing ran before it, no earlier test can have left anything.
+        let flakiness = if failed_again && seen.trials[0].before > 0 {
             Flakiness::StateDependent
         } else {
             Flakiness::Unplaced
@@ -325,7 +344,7 @@ mod tests {
             rung,
             vm: VmId(0),
             birth,
-            before: 0,
+            before: 1,
             fixtures: Fixtures::AsInPlainRun,
             outcome,
             duration: Duration::ZERO,
@@ -607,6 +626,38 @@ mod tests {
     }
 
     #[test]
+    fn a_shared_tear_down_that_fails_is_never_called_flaky() {
+        let fixtures = Fixtures::EndedBadly;
+        let first = trial(Rung::Suite, Birth::Exec, Outcome::Errored);
+        let mut trials = vec![Trial { fixtures, ..first }];
+        let step = |trials: &[Trial], stage| next_step(Rungs::default(), trials, stage);
+        assert_eq!(step(&trials, Stage::SuiteRunning), Step::Wait);
+        assert_eq!(
+            step(&trials, ENDED),
+            Step::Rerun(Rung::Replay, Place::CheapestVm)
+        );
+        trials.push(trial(Rung::Replay, Birth::Fork, Outcome::Errored));
+        assert_eq!(step(&trials, ENDED), Step::Conclude(Verdict::Broken));
+        trials[1].outcome = Outcome::Passed;
+        let unclear = Verdict::Unclear(Doubt::SharedTearDown);
+        assert_eq!(step(&trials, ENDED), Step::Conclude(unclear));
+    }
+
+    #[test]
+    fn a_fresh_vm_that_cannot_run_the_test_shows_nothing() {
+        let (verdict, climbed) = climb(Rungs::default(), true, |rung, _, _| {
+            if rung.is_same_vm() {
+                Outcome::Failed
+            } else {
+                Outcome::NotRun
+            }
+        });
+        assert_eq!(verdict, Verdict::Unclear(Doubt::NotRunAgain));
+        let rungs: Vec<Rung> = climbed.iter().map(|(rung, _)| *rung).collect();
+        assert!(!rungs.contains(&Rung::AfterItself), "there is no VM for it");
+    }
+
+    #[test]
     fn a_step_in_the_suites_vm_is_never_asked_for_after_a_fresh_one() {
         let trials = [
             trial(Rung::Suite, Birth::Exec, Outcome::Failed),
@@ -624,7 +675,7 @@ mod tests {
         #[test]
         fn a_verdict_never_says_more_than_the_trials(
             immediate in 0u32..4, end in 0u32..4, fresh in 0u32..4, alive: bool,
-            script in proptest::collection::vec(0u8..5, 40),
+            script in proptest::collection::vec(0u8..6, 40),
         ) {
             let mut outcomes = Vec::new();
             let (verdict, climbed) = climb(Rungs { immediate, end, fresh }, alive, |rung, _, n| {
@@ -633,6 +684,7 @@ mod tests {
                     0 | 1 => Outcome::Passed,
                     2 => Outcome::Skipped,
                     3 => died(),
+                    4 => Outcome::NotRun,
                     _ => Outcome::Failed,
                 };
                 outcomes.push(outcome.clone());
@@ -649,6 +701,7 @@ mod tests {
                 }
                 Verdict::Flaky(_) | Verdict::Unclear(Doubt::OnlyInForks) => assert!(fresh_passed),
                 Verdict::Unclear(Doubt::NotRunAgain) => assert!(!fresh_passed),
+                Verdict::Unclear(Doubt::SharedTearDown) => panic!("nothing of that was planted"),
                 Verdict::Unexamined(_) => assert!(reruns.is_empty()),
             }
         }

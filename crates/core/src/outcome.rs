@@ -21,6 +21,8 @@ pub enum Outcome {
     ExpectedFailure,
     /// It passed although its author said it would fail, and that is allowed.
     UnexpectedPass,
+    /// It could not be run: a new VM did not list it, or did not start. It shows nothing.
+    NotRun,
     /// It ran longer than it may; its VM was killed.
     TimedOut {
         /// The limit that it reached.
@@ -43,13 +45,20 @@ impl Outcome {
     pub fn is_failure(&self) -> bool {
         match self {
             Self::Failed | Self::Errored | Self::TimedOut { .. } | Self::VmDied { .. } => true,
-            Self::Passed | Self::Skipped | Self::ExpectedFailure | Self::UnexpectedPass => false,
+            Self::Passed
+            | Self::Skipped
+            | Self::ExpectedFailure
+            | Self::UnexpectedPass
+            | Self::NotRun => false,
         }
     }
 
     /// Whether the VM is gone after it, so that nothing more can run there.
     pub fn ends_vm(&self) -> bool {
-        matches!(self, Self::TimedOut { .. } | Self::VmDied { .. })
+        matches!(
+            self,
+            Self::TimedOut { .. } | Self::VmDied { .. } | Self::NotRun
+        )
     }
 
     /// The one word for it in reports.
@@ -61,6 +70,7 @@ impl Outcome {
             Self::Skipped => "skipped",
             Self::ExpectedFailure => "xfailed",
             Self::UnexpectedPass => "xpassed",
+            Self::NotRun => "not-run",
             Self::TimedOut { .. } => "timeout",
             Self::VmDied { .. } => "crashed",
         }

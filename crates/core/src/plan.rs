@@ -52,13 +52,9 @@ impl Plan {
     /// Whether any failure at all can be examined further.
     pub fn has_reruns(&self) -> bool {
         let counts = |one: &Override| [one.immediate, one.end, one.fresh];
-        let mut all = self.overrides.iter().flat_map(counts).flatten();
-        let Rungs {
-            immediate,
-            end,
-            fresh,
-        } = self.rungs;
-        immediate + end + fresh > 0 || all.any(|count| count > 0)
+        let all = self.overrides.iter().flat_map(counts).flatten();
+        let rungs = [self.rungs.immediate, self.rungs.end, self.rungs.fresh];
+        rungs.into_iter().chain(all).any(|count| count > 0)
     }
 
     fn first<T>(&self, test: &TestId, value: impl Fn(&Override) -> Option<T>) -> Option<T> {

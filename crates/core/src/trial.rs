@@ -99,6 +99,9 @@ pub enum Fixtures {
     /// A rerun had torn them down and set them up anew: this one, or for a trial of the suite, one
     /// before it in the same VM and file.
     Rebuilt,
+    /// The test was the last to need them, and their tear-down after it failed. The failure is booked
+    /// on this test, but it may not even use them: a run of it alone says nothing about it.
+    EndedBadly,
 }
 
 /// A VM's number in one run of unflake, in the order of their starts.

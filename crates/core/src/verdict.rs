@@ -42,7 +42,7 @@ pub enum Flakiness {
     StateDependent,
     /// It failed after a rerun had rebuilt shared fixtures, and passes where nothing was rerun.
     Disturbed,
-    /// It passed in a fresh VM, and its own VM was not, or could not be, tried again.
+    /// It passed in a fresh VM, and nothing says that an earlier test is to blame.
     Unplaced,
 }
 
@@ -51,8 +51,10 @@ pub enum Flakiness {
 pub enum Doubt {
     /// It passes in forked VMs and fails in new interpreters.
     OnlyInForks,
-    /// A rerun skipped the test instead of running it, and none passed.
+    /// A rerun did not run the test (it was skipped, or not found), and none passed.
     NotRunAgain,
+    /// The tear-down of fixtures that other tests share failed after it, and not in a replay.
+    SharedTearDown,
 }
 
 /// Why nothing was tried.
@@ -93,6 +95,7 @@ impl Verdict {
             Self::Flaky(Flakiness::Unplaced) => Some("unplaced"),
             Self::Unclear(Doubt::OnlyInForks) => Some("only-in-forks"),
             Self::Unclear(Doubt::NotRunAgain) => Some("not-run-again"),
+            Self::Unclear(Doubt::SharedTearDown) => Some("shared-tear-down"),
             Self::Unexamined(Reason::TooManyFailures) => Some("too-many-failures"),
             Self::Unexamined(Reason::RerunsOff) => Some("reruns-off"),
             Self::Unexamined(Reason::Cut) => Some("cut"),
@@ -104,7 +107,8 @@ impl Verdict {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Flaky(Flakiness::NonBursty) => {
-                "passed when run again at once, and passes alone: plain non-determinism"
+                "passed when run again at once, and passes alone: plain non-determinism \
+                 (or a file or service that the failed run has changed)"
             }
             Self::Flaky(Flakiness::Bursty) => {
                 "passed only after the suite: an outside condition came and went"
@@ -117,7 +121,8 @@ impl Verdict {
                  had set up shared fixtures anew: it needs what earlier tests leave in them"
             }
             Self::Flaky(Flakiness::Unplaced) => {
-                "passed in a fresh VM; its own VM was not tried again, so the kind is open"
+                "passed in a fresh VM; the kind is open: chance, the hash seed, what importing \
+                 other files does, or an earlier test"
             }
             Self::Brittle => {
                 "fails alone in every fresh VM and passes only after itself: \
@@ -127,8 +132,10 @@ impl Verdict {
             Self::Unclear(Doubt::OnlyInForks) => {
                 "passes in forked VMs but not in a new interpreter: not called flaky"
             }
-            Self::Unclear(Doubt::NotRunAgain) => {
-                "a rerun skipped it instead of running it: not called flaky"
+            Self::Unclear(Doubt::NotRunAgain) => "a rerun did not run it: not called flaky",
+            Self::Unclear(Doubt::SharedTearDown) => {
+                "the tear-down of fixtures that it shares with earlier tests failed, \
+                 which no rerun of it alone can show: not called flaky"
             }
             Self::Unexamined(Reason::TooManyFailures) => {
                 "not examined: so many tests failed that the change is probably broken"

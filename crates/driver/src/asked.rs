@@ -7,12 +7,15 @@ use unflake_core::test::TestId;
 use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
 
 use crate::fleet::Fate;
-use crate::protocol::{Attempt, Ran, WireOutcome};
+use crate::protocol::{Attempt, Ran, WireFixtures, WireOutcome};
 
 /// How much of a dead VM's output is shown: its last lines, where an interpreter says why it died.
 const LAST_LINES: usize = 40;
 /// How long the output of a dead VM may take to arrive.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// No test takes longer than a year, whatever its clock says.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A run that a VM was told to do.
 #[derive(Clone, Debug)]
@@ -37,10 +40,10 @@ impl Asked {
         if ran.attempts.is_empty() || ran.test.to_id() != self.test {
             return vec![self.errored("pytest ran nothing for this test", "")];
         }
-        let fixtures = if ran.rebuilt {
-            Fixtures::Rebuilt
-        } else {
-            self.fixtures
+        let fixtures = match ran.fixtures {
+            WireFixtures::Plain => self.fixtures,
+            WireFixtures::Rebuilt => Fixtures::Rebuilt,
+            WireFixtures::EndedBadly => Fixtures::EndedBadly,
         };
         let rungs = std::iter::once(self.rung).chain(std::iter::repeat(Rung::OwnRerun));
         let attempts = rungs.zip(ran.attempts);
@@ -64,8 +67,7 @@ impl Asked {
     pub(crate) fn died(&self, fate: &Fate) -> Trial {
         let message = format!("its VM ended: {}", fate.how);
         let output = fate.output.text(LAST_WORDS);
-        let lines: Vec<&str> = output.lines().collect();
-        let text = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+        let text = last_lines(&output);
         let how = fate.how.clone();
         self.ended(Outcome::VmDied { how }, account(&message, &text))
     }
@@ -81,6 +83,11 @@ impl Asked {
     pub(crate) fn unknown(&self) -> Trial {
         let message = "a new interpreter does not list this test: its id changes from run to run";
         self.errored(message, "")
+    }
+
+    /// The test could not be run in a fresh VM.
+    pub(crate) fn not_run(&self, message: &str, text: &str) -> Trial {
+        self.ended(Outcome::NotRun, account(message, text))
     }
 
     /// The test could not be run, for a reason that is not its own.
@@ -104,6 +111,7 @@ impl Asked {
         };
         // A framework under a patched clock can report nonsense; that is no reason to lose a trial.
         let duration = Duration::try_from_secs_f64(attempt.seconds).unwrap_or_default();
+        let duration = duration.min(LONGEST);
         Trial {
             duration,
             ..self.ended(outcome, account)
@@ -125,6 +133,12 @@ impl Asked {
             account,
         }
     }
+}
+
+/// The end of what a VM wrote.
+pub(crate) fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
 }
 
 fn account(message: &str, text: &str) -> Account {
@@ -163,7 +177,7 @@ mod tests {
         Ran {
             test: Name::from(&TestId::new(test)),
             attempts: outcomes.iter().map(attempt).collect(),
-            rebuilt: true,
+            fixtures: WireFixtures::Rebuilt,
             held: true,
             stop: None,
         }

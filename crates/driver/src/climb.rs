@@ -23,6 +23,8 @@ use crate::session::{Halt, Mould, Session};
 
 /// A test in a fork gets at least this long before the fork itself is blamed for the delay.
 const FORK_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a fresh interpreter may take to list its tests, at least.
+const COLLECTING: Duration = Duration::from_secs(60);
 /// How long a fresh interpreter may take to end after its test.
 const LEAVING: Duration = Duration::from_secs(20);
 
@@ -39,6 +41,12 @@ impl Session {
     pub(crate) fn climb(&mut self) -> Result<(), Halt> {
         for sweep in [Sweep::SuiteVms, Sweep::Forks, Sweep::Interpreters] {
             if sweep == Sweep::Interpreters {
+                // The mould holds what was opened at import: a port or a lock, for example.
+                if let Mould::Vm(mould) = self.mould {
+                    self.fleet.kill(mould);
+                    let why = "it has ended".to_owned();
+                    self.mould = Mould::None { why, said: true };
+                }
                 for vm in std::mem::take(&mut self.suite_vms) {
                     self.finish(vm)?;
                 }
@@ -46,9 +54,6 @@ impl Session {
             for at in 0..self.suspects.len() {
                 self.climb_one(at, sweep)?;
             }
-        }
-        if let Mould::Vm(mould) = self.mould {
-            self.fleet.kill(mould);
         }
         Ok(())
     }
@@ -186,7 +191,7 @@ impl Session {
         }
         let (vm, said) = trouble.expect("the whole suite is always tried");
         let asked = self.ask(test, rung, vm, since);
-        Ok(asked.errored("a new interpreter could not collect this test", &said))
+        Ok(asked.not_run("a new interpreter could not collect this test", &said))
     }
 
     fn say_why_no_fork(&mut self) {
@@ -200,8 +205,16 @@ impl Session {
 
     /// Waits until a new interpreter has listed a suspect; what it said instead if it has not.
     fn await_test(&mut self, at: usize, vm: VmId) -> Result<Option<String>, Halt> {
+        let patience = COLLECTING.max(self.collecting * 10);
+        let deadline = Instant::now() + patience;
         loop {
-            match self.next(None)? {
+            match self.next(Some(deadline))? {
+                Happening::Deadline => {
+                    self.fleet.kill(vm);
+                    return Ok(Some(format!(
+                        "it had not listed its tests after {patience:?}"
+                    )));
+                }
                 Happening::Parsed(parsed, _) if parsed == vm => {
                     let worker = self.suspects[at].worker.clone();
                     self.fleet.collect(vm, worker);
@@ -268,6 +281,9 @@ impl Session {
             next: next.map(Name::from),
         };
         let vm = asked.vm;
+        if self.fleet.vm(vm).is_none() {
+            return Ok(asked.not_run("its VM is gone", ""));
+        }
         self.fleet.tell(vm, &Command::Rerun { target, keep });
         loop {
             match self.next(deadline)? {
@@ -295,7 +311,7 @@ impl Session {
         let suspect = &self.suspects[at];
         let own = self.wish.plan.timeout_for(&suspect.test);
         let is_fork = self.fleet.vm(vm).is_some_and(|vm| vm.birth == Birth::Fork);
-        let patience = FORK_PATIENCE.max(suspect.trials[0].duration * 10);
+        let patience = FORK_PATIENCE.max(suspect.trials[0].duration.saturating_mul(10));
         own.or(is_fork.then_some(patience))
     }
 
@@ -303,7 +319,8 @@ impl Session {
     fn leave(&mut self, fresh: Option<VmId>) -> Result<(), Halt> {
         let Some(vm) = fresh else { return Ok(()) };
         self.fleet.tell(vm, &Command::Finish {});
-        self.await_end(vm, LEAVING)
+        self.await_end(vm, LEAVING)?;
+        Ok(())
     }
 
     /// Makes a note of what a VM is about to be told to run.
@@ -331,7 +348,9 @@ impl Session {
 fn answer(asked: &Asked, happening: Happening) -> Option<Trial> {
     match happening {
         Happening::Ran(vm, ran) if vm == asked.vm => asked.ran(*ran).pop(),
-        Happening::Unknown(vm) if vm == asked.vm => Some(asked.unknown()),
+        Happening::Unknown(vm) if vm == asked.vm => {
+            Some(asked.not_run("its VM does not list this test", ""))
+        }
         Happening::Ended(vm, fate) if vm == asked.vm => Some(asked.died(&fate)),
         _ => None,
     }

@@ -28,6 +28,9 @@ use crate::vm::{Vm, describe};
 /// After its process has ended, a VM's last words have this long to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// A longer temporary folder is passed over for `/tmp`.
+const LONGEST_TMPDIR: usize = 70;
+
 /// All VMs of a run.
 pub struct Fleet {
     folder: tempfile::TempDir,
@@ -55,6 +58,8 @@ pub enum Happening {
     Unknown(VmId),
     /// A test ended its VM's session; the VM ends by itself soon.
     Stopped(VmId, StopKind, String),
+    /// A VM's framework has ended its session; the process ends now.
+    Finished(VmId, i32, u32),
     /// A VM cannot work.
     Unable(VmId, Inability, String),
     /// A VM broke the protocol, and was killed.
@@ -114,10 +119,7 @@ pub enum StartError {
 impl Fleet {
     /// A fleet without VMs; everything that is worth telling goes to `events`.
     pub fn new(events: Sender<Event>) -> Result<Self, StartError> {
-        let folder = tempfile::Builder::new()
-            .prefix("unflake-")
-            .tempdir()
-            .map_err(StartError::Scratch)?;
+        let folder = make_folder().map_err(StartError::Scratch)?;
         let (sender, queue) = channel();
         hub::listen(&folder.path().join("channel"), sender.clone()).map_err(StartError::Scratch)?;
         Ok(Self {
@@ -293,6 +295,7 @@ impl Fleet {
             Message::Tests(collected) => Some(Happening::Ready(id, Box::new(collected))),
             Message::Ran(ran) => Some(Happening::Ran(id, Box::new(ran))),
             Message::Unknown(_) => Some(Happening::Unknown(id)),
+            Message::Finished { status, extra } => Some(Happening::Finished(id, status, extra)),
             Message::Stopped { why, message, .. } => Some(Happening::Stopped(id, why, message)),
             Message::Unforked { vm, why } => {
                 self.vms.remove(&VmId(vm));
@@ -365,6 +368,16 @@ impl Drop for Fleet {
             vm.kill();
         }
     }
+}
+
+/// A private folder for the run. A socket's path has room for about a hundred characters only.
+fn make_folder() -> io::Result<tempfile::TempDir> {
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.prefix("unflake-");
+    if std::env::temp_dir().as_os_str().len() > LONGEST_TMPDIR {
+        return builder.tempdir_in("/tmp");
+    }
+    builder.tempdir()
 }
 
 /// Collects a killed fork in a container whose first process we are; else the system does.

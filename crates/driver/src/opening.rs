@@ -7,7 +7,7 @@
 
 use std::num::NonZeroUsize;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use unflake_core::event::{CollectionError, Event, Listing, Note};
 use unflake_core::test::Test;
@@ -22,6 +22,7 @@ use crate::session::{Halt, Mould, Session};
 impl Session {
     /// Starts the first VM and lists its tests.
     pub(crate) fn open(&mut self) -> Result<VmId, Halt> {
+        let since = Instant::now();
         let first = self.spawn(self.wish.project.start(false, &[]))?;
         let collected = loop {
             match self.next(None)? {
@@ -35,6 +36,7 @@ impl Session {
                 unrelated => drop(unrelated),
             }
         };
+        self.collecting = since.elapsed();
         self.tests = collected.tests.iter().map(listed_test).collect();
         let ids = self.tests.iter().map(|test| test.id.clone());
         self.places = ids.zip(0..).collect();

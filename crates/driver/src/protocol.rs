@@ -136,6 +136,13 @@ pub enum Message {
         /// What it said.
         message: String,
     },
+    /// The framework's session is over.
+    Finished {
+        /// The exit status that the framework is going to end with.
+        status: i32,
+        /// How many failures it counted beyond those of tests and of collection.
+        extra: u32,
+    },
     /// A copy of the VM was made.
     Forked {
         /// The number of the copy.
@@ -262,12 +269,21 @@ pub struct Ran {
     pub test: Name,
     /// Its attempts: more than one if a plugin of the project reran it. None means that nothing ran.
     pub attempts: Vec<Attempt>,
-    /// Whether fixtures that other tests share were torn down for it.
-    pub rebuilt: bool,
+    /// What became of fixtures that it shares with other tests.
+    pub fixtures: WireFixtures,
     /// Whether the runner now waits for a command; else it goes on with the tests that it has.
     pub held: bool,
     /// Why the framework now wants to stop the session.
     pub stop: Option<String>,
+}
+
+/// What became of shared fixtures in a run; `unflake_core::trial::Fixtures` says what each means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WireFixtures {
+    Plain,
+    Rebuilt,
+    EndedBadly,
 }
 
 /// One attempt at a test.

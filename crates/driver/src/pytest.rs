@@ -113,8 +113,14 @@ impl Project {
     pub(crate) fn options(&self, suite: &Collected) -> Vec<String> {
         let mut args = self.args.clone();
         for positional in &suite.positional {
-            if let Some(at) = args.iter().rposition(|arg| arg == positional) {
-                args.remove(at);
+            // The value of an option, as in `-k net`, can be spelt like a path.
+            let is_value = |at: usize| at > 0 && args[at - 1].starts_with('-');
+            let mut places: Vec<usize> = (0..args.len())
+                .filter(|at| args[*at] == *positional)
+                .collect();
+            places.sort_by_key(|at| is_value(*at));
+            if let Some(at) = places.first() {
+                args.remove(*at);
             }
         }
         args

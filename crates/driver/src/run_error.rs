@@ -56,7 +56,9 @@ pub enum RunError {
     #[error("pytest's options ask for a debugger (--pdb or --trace)")]
     Interactive,
     /// The options want no test to run.
-    #[error("pytest's options ask for --collect-only, so no test would run")]
+    #[error(
+        "pytest's options ask that no test runs (--collect-only, --setup-only or --setup-plan)"
+    )]
     CollectOnly,
     /// The runner said something that is not in the protocol.
     #[error("the runner in {vm} broke the protocol: {line}")]

@@ -20,7 +20,8 @@ use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
 use unflake_core::verdict::{Finding, Reason, Verdict};
 
-use crate::fleet::{Fleet, Happening, Interrupter, StartError};
+use crate::asked::last_lines;
+use crate::fleet::{Fate, Fleet, Happening, Interrupter, StartError};
 use crate::protocol::{Collected, Command, Worker};
 use crate::pytest::Project;
 use crate::run_error::RunError;
@@ -55,6 +56,8 @@ pub struct Session {
     /// A forked VM that never runs a test: the mould of fresh VMs.
     pub(crate) mould: Mould,
     pub(crate) jobs: usize,
+    /// How long the first VM took to list its tests.
+    pub(crate) collecting: Duration,
     pub(crate) too_many_failures: bool,
     /// The VMs that ran the suite and are still there.
     pub(crate) suite_vms: Vec<VmId>,
@@ -74,6 +77,35 @@ pub(crate) struct Suspect {
     pub(crate) worker: Option<Worker>,
     pub(crate) trials: Vec<Trial>,
     pub(crate) is_judged: bool,
+}
+
+/// How a framework's session came to its end.
+pub(crate) struct SessionEnd {
+    /// How many failures it counted beyond those of tests and of collection.
+    extra: u32,
+    fate: Fate,
+}
+
+impl SessionEnd {
+    /// What is wrong with it that is no test's failure.
+    fn trouble(&self, has_failures: bool) -> Option<String> {
+        // pytest ends with 0 for success, 5 for no tests, 1 for failures, 2 for an early stop.
+        let expected: &[&str] = if has_failures {
+            &["exit status 1", "exit status 2"]
+        } else {
+            &["exit status 0", "exit status 5"]
+        };
+        let how = &self.fate.how;
+        if self.extra > 0 {
+            Some(format!(
+                "pytest counted {} more failure(s) than its tests had",
+                self.extra
+            ))
+        } else {
+            let is_expected = expected.contains(&how.as_str());
+            (!is_expected).then(|| format!("pytest ended with {how} after the tests"))
+        }
+    }
 }
 
 /// Why the session stopped in the middle.
@@ -107,6 +139,7 @@ impl Session {
                 said: true,
             },
             jobs: 1,
+            collecting: Duration::ZERO,
             too_many_failures: false,
             suite_vms: Vec::new(),
             folder,
@@ -198,13 +231,34 @@ impl Session {
     /// Lets a VM end its session by itself, and kills it when that takes too long.
     pub(crate) fn finish(&mut self, vm: VmId) -> Result<(), Halt> {
         self.fleet.tell(vm, &Command::Finish {});
-        self.await_end(vm, FINISHING)
+        let Some(end) = self.await_end(vm, FINISHING)? else {
+            return Ok(());
+        };
+        let mut suspects = self.suspects.iter();
+        let has_failures = suspects.any(|suspect| suspect.trials[0].vm == vm)
+            || self
+                .suite
+                .as_ref()
+                .is_some_and(|suite| !suite.errors.is_empty());
+        if let Some(what) = end.trouble(has_failures) {
+            let output = end.fate.output.text(Duration::from_secs(1));
+            let reason = format!("{what}; it wrote:\n{}", last_lines(&output));
+            self.tell(Event::SessionFailed { vm, reason });
+        }
+        Ok(())
     }
 
     /// Waits until a VM has ended; kills it when that takes longer than `patience`.
-    pub(crate) fn await_end(&mut self, vm: VmId, patience: Duration) -> Result<(), Halt> {
+    ///
+    /// How it ended, if it did so by itself.
+    pub(crate) fn await_end(
+        &mut self,
+        vm: VmId,
+        patience: Duration,
+    ) -> Result<Option<SessionEnd>, Halt> {
         let deadline = Instant::now() + patience;
         let mut was_killed = false;
+        let mut extra = 0;
         while self.fleet.vm(vm).is_some() {
             match self.next((!was_killed).then_some(deadline))? {
                 Happening::Deadline => {
@@ -212,10 +266,14 @@ impl Session {
                     self.note(Note::VmLingered { vm });
                     was_killed = true;
                 }
+                Happening::Finished(finished, _, more) if finished == vm => extra = more,
+                Happening::Ended(ended, fate) if ended == vm => {
+                    return Ok((!was_killed).then_some(SessionEnd { extra, fate }));
+                }
                 unrelated => drop(unrelated),
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Records a trial of a suspect, or of a test that becomes one by it.

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use unflake_core::event::{Ending, Event};
 use unflake_core::ladder::{Stage, Step};
 use unflake_core::test::TestId;
-use unflake_core::trial::{Rung, Trial, VmId};
+use unflake_core::trial::{Fixtures, Rung, Trial, VmId};
 
-use crate::asked::Asked;
+use crate::asked::{Asked, last_lines};
 use crate::fleet::{Fate, Happening};
 use crate::protocol::{Command, Name, Ran, StopKind, Target};
-use crate::session::{Halt, Session};
+use crate::session::{Halt, Session, Suspect};
 
 /// How many tests a VM is told of at once.
 const BATCH: usize = 500;
@@ -81,7 +81,9 @@ impl Session {
         suite.run()?;
         let (ending, ran) = (suite.ending, suite.ran);
         self.suite_vms = suite.lanes.iter().map(|lane| lane.vm).collect();
-        let failures = self.suspects.len();
+        // What our own reruns may have caused is no sign of a broken change.
+        let undisturbed = |suspect: &&Suspect| suspect.trials[0].fixtures != Fixtures::Rebuilt;
+        let failures = self.suspects.iter().filter(undisturbed).count();
         self.too_many_failures = self.wish.plan.threshold.is_reached(failures, ran);
         self.tell(Event::SuiteEnded {
             elapsed: since.elapsed(),
@@ -353,7 +355,13 @@ impl Suite<'_> {
         let trial = match std::mem::replace(&mut self.lanes[at].state, State::Idle) {
             State::Running { asked, .. } => Some(asked.died(fate)),
             State::Dying { trial, .. } => trial,
-            State::Starting => return Err(self.session.ended_early(fate)),
+            State::Starting => {
+                // What ran so far has its results, and what did not is told to have not run.
+                let output = last_lines(&fate.output.text(Duration::from_secs(1)));
+                let reason = format!("a new VM could not start ({}):\n{output}", fate.how);
+                self.ending = Ending::CutShort { reason };
+                return Ok(());
+            }
             State::Idle => None,
         };
         let Some(trial) = trial else { return Ok(()) };

@@ -32,6 +32,9 @@ fn annotations(report: &Report) -> Vec<String> {
         let message = data(&format!("{}\n{}", error.place, error.text));
         lines.push(format!("::error title={title}::{message}"));
     }
+    for error in &report.session_errors {
+        lines.push(format!("::error title=pytest session::{}", data(error)));
+    }
     lines
 }
 

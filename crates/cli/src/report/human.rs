@@ -36,6 +36,12 @@ pub(crate) fn write(report: &Report) -> String {
         let _ = writeln!(text, "\n{}", style(title).red().bold());
         write_block(&mut text, &error.text);
     }
+    for error in &report.session_errors {
+        let (title, rest) = error.split_once('\n').unwrap_or((error, ""));
+        let title = format!("ERROR {}", printable(title));
+        let _ = writeln!(text, "\n{}", style(title).red().bold());
+        write_block(&mut text, rest);
+    }
     text.push('\n');
     text.push_str(&conclusion(report));
     text
@@ -172,6 +178,9 @@ fn conclusion(report: &Report) -> String {
     let how = match &report.ending {
         Some(Ending::Completed) | None => String::new(),
         Some(Ending::Interrupted) => " (interrupted)".to_owned(),
+        Some(Ending::CutShort { reason }) => {
+            format!("\nERROR {}", printable_lines(reason))
+        }
         Some(Ending::Stopped { reason }) => format!(" (pytest: {})", printable(reason)),
         Some(Ending::Quit { test, reason }) => {
             let test = printable(test.name());

@@ -36,6 +36,7 @@ struct JsonReport<'a> {
     too_many_failures: bool,
     findings: Vec<JsonFinding<'a>>,
     collection_errors: Vec<JsonError<'a>>,
+    session_errors: &'a [String],
     tests: Vec<JsonTest<'a>>,
     vms: Vec<JsonVm<'a>>,
     costs: JsonCosts,
@@ -132,6 +133,7 @@ fn to_json(report: &Report, exit_code: u8) -> JsonReport<'_> {
     let (ended, reason) = match &report.ending {
         Some(Ending::Completed) => ("completed", None),
         Some(Ending::Stopped { reason }) => ("stopped", Some(reason.as_str())),
+        Some(Ending::CutShort { reason }) => ("cut-short", Some(reason.as_str())),
         Some(Ending::Quit { reason, .. }) => ("quit", Some(reason.as_str())),
         Some(Ending::Interrupted) | None => ("interrupted", None),
     };
@@ -161,6 +163,7 @@ fn to_json(report: &Report, exit_code: u8) -> JsonReport<'_> {
                 text: &error.text,
             })
             .collect(),
+        session_errors: &report.session_errors,
         tests: to_json_tests(report),
         vms: to_json_vms(report),
         costs: to_json_costs(report.costs),

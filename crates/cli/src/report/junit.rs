@@ -33,6 +33,13 @@ pub(crate) fn write(
             .set_description(error.text.as_str());
         suite.add_test_case(TestCase::new(error.place.as_str(), status));
     }
+    for error in &report.session_errors {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status
+            .set_message("session failure")
+            .set_description(error.as_str());
+        suite.add_test_case(TestCase::new("pytest session", status));
+    }
     let flakes = report.counts().flaky;
     suite
         .extra
@@ -56,6 +63,7 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
             Outcome::Skipped | Outcome::ExpectedFailure => TestCaseStatus::skipped(),
             Outcome::Passed
             | Outcome::UnexpectedPass
+            | Outcome::NotRun
             | Outcome::Failed
             | Outcome::Errored
             | Outcome::TimedOut { .. }

@@ -49,6 +49,10 @@ pub(crate) fn write(report: &Report) -> String {
         let _ = writeln!(text, "**Collection error** in {}\n", cell(&error.place));
         write_block(&mut text, &error.text);
     }
+    for error in &report.session_errors {
+        text.push_str("**pytest's session failed**\n\n");
+        write_block(&mut text, error);
+    }
     text
 }
 

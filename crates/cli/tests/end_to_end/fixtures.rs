@@ -34,6 +34,8 @@ struct Expected {
     #[serde(default)]
     collection_errors: Vec<String>,
     #[serde(default)]
+    session_errors: Vec<String>,
+    #[serde(default)]
     notes: Vec<String>,
     tests: Option<usize>,
     jobs: Option<u64>,
@@ -160,6 +162,13 @@ fn compare_details(report: &Value, expected: &Expected, compare: &mut Compare<'_
     let errors = report["collection_errors"].as_array().unwrap();
     let errors: Vec<String> = errors.iter().map(|error| text(&error["place"])).collect();
     compare("collection errors", &errors, &expected.collection_errors);
+    let session_errors = report["session_errors"].as_array().unwrap();
+    let number = expected.session_errors.len();
+    compare("session errors", &session_errors.len(), &number);
+    for (error, part) in session_errors.iter().zip(&expected.session_errors) {
+        let is_it = text(error).contains(part.as_str());
+        compare(&format!("session error: {error}"), &is_it, &true);
+    }
     for part in &expected.notes {
         let notes = report["notes"].to_string();
         compare(
