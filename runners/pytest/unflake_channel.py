@@ -1,4 +1,4 @@
-"""The guest's own way to the driver: a socket, and a file for the stacks of a hung test.
+"""The guest's own way to the driver: two pipes, and a file for the stacks of a hung test.
 
 Nothing here knows pytest. `docs/protocol.md` says what travels over the channel.
 """
@@ -8,7 +8,6 @@ import fcntl
 import json
 import os
 import signal
-import socket
 import sys
 from typing import Any, Dict, Optional, Tuple
 
@@ -17,46 +16,51 @@ Message = Dict[str, Any]
 
 
 class Channel:
-    """The socket to the driver. It survives tests that close, patch or fork what it stands on.
+    """Two pipes to the driver. They survive tests that close, patch or fork what they stand on.
 
-    Every function it needs later is taken at the start, because a test may replace `os.write` or
-    `socket.socket` and forget to put it back.
+    Every function it needs later is taken at the start, because a test may replace `os.write` and
+    forget to put it back.
     """
 
-    def __init__(self, address: str, vm: int) -> None:
-        self._socket, self._fstat, self._write, self._read = socket.socket, os.fstat, os.write, os.read
-        self._getpid, self._exit, self._close, self._fcntl = os.getpid, os._exit, os.close, fcntl.fcntl
+    def __init__(self, folder: str, vm: int) -> None:
+        self._open, self._write, self._read, self._close = os.open, os.write, os.read, os.close
+        self._fstat, self._getpid, self._exit, self._fcntl = os.fstat, os.getpid, os._exit, fcntl.fcntl
         self._encode, self._decode = json.JSONEncoder().encode, json.JSONDecoder().decode
-        self._address, self._vm = address, vm
+        self._folder, self._vm = folder, vm
         self._connect()
 
     def _connect(self) -> None:
-        connection = self._socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.connect(self._address)
-        # A high descriptor leaves the low ones as the tests would find them under plain pytest.
-        self._fd = lift(connection.fileno(), self._fcntl)
-        connection.close()
-        self._identity, self._owner, self._heard = self._inode(), self._getpid(), b""
+        self._messages = self._open_high("messages", os.O_WRONLY)
+        self._commands = self._open_high("commands", os.O_RDONLY)
+        self._identity, self._owner, self._heard = self._inodes(), self._getpid(), b""
 
-    def _inode(self) -> Optional[Tuple[int, int]]:
+    def _open_high(self, name: str, flags: int) -> int:
+        """A pipe under a high descriptor: the low ones are left as under plain pytest."""
+        fd = self._open(f"{self._folder}/{self._vm}.{name}", flags | os.O_CLOEXEC)
+        high = lift(fd, self._fcntl)
+        self._close(fd)
+        return high
+
+    def _inodes(self) -> Optional[Tuple[int, ...]]:
         try:
-            status = self._fstat(self._fd)
+            both = self._fstat(self._messages), self._fstat(self._commands)
         except OSError:
             return None
-        return status.st_dev, status.st_ino
+        return both[0].st_dev, both[0].st_ino, both[1].st_dev, both[1].st_ino
 
     def _secure(self) -> None:
-        """Makes sure that the descriptor is still the channel, and not a file a test opened there."""
+        """Makes sure that the descriptors are still the channel, and not files that a test opened."""
         if self._getpid() != self._owner:
             # A test forked and its child ran on into the test loop: only the parent may speak.
             self._exit(1)
-        if self._inode() != self._identity:
+        if self._inodes() != self._identity:
             self._connect()
             self.say(say="back", vm=self._vm)
 
     def move(self, vm: int) -> None:
         """Opens a channel of its own for a forked copy of this VM."""
-        self._close(self._fd)
+        self._close(self._messages)
+        self._close(self._commands)
         self._vm = vm
         self._connect()
 
@@ -64,12 +68,12 @@ class Channel:
         self._secure()
         data = self._encode(message).encode("ascii") + b"\n"
         while data:
-            data = data[self._write(self._fd, data) :]
+            data = data[self._write(self._messages, data) :]
 
     def hear(self) -> Message:
         """The next command. Whoever calls it has just spoken, so the channel is secure."""
         while b"\n" not in self._heard:
-            data = self._read(self._fd, 65536)
+            data = self._read(self._commands, 65536)
             if not data:
                 self._exit(0)  # The driver is gone, and with it whoever could use a result.
             self._heard += data
@@ -99,8 +103,8 @@ def clean(text: str, limit: Optional[int] = TEXT_LIMIT) -> str:
 class StackDump:
     """Lets the driver see where a hung test is: a signal writes all stacks into a file."""
 
-    def __init__(self, channel_address: str) -> None:
-        self._folder = os.path.dirname(channel_address)
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
         # Nobody else uses these: Linux keeps SIGSTKFLT (16) without a meaning.
         self.signal = 16 if sys.platform.startswith("linux") else int(getattr(signal, "SIGINFO", 12))
 

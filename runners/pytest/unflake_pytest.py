@@ -15,8 +15,8 @@ OLDEST_PYTEST = (6, 2)
 
 def main() -> int:
     # Tests must not see these: what they start is no VM of unflake's.
-    address, vm = os.environ.pop("UNFLAKE_CHANNEL"), int(os.environ.pop("UNFLAKE_VM"))
-    channel = Channel(address, vm)
+    folder, vm = os.environ.pop("UNFLAKE_CHANNEL"), int(os.environ.pop("UNFLAKE_VM"))
+    channel = Channel(folder, vm)
     try:
         import pytest
     except ImportError as error:
@@ -27,7 +27,7 @@ def main() -> int:
         return 3
     from unflake_guest import Guest, introduction
 
-    stacks = StackDump(address)
+    stacks = StackDump(folder)
     stacks.arm(vm)
     channel.say(say="hello", **introduction(vm, stacks))
     start = channel.hear()

@@ -145,7 +145,7 @@ impl Session {
         let Mould::Vm(mould) = self.mould else {
             return Ok(None);
         };
-        let vm = self.fleet.fork(mould);
+        let vm = self.fleet.fork(mould)?;
         let why = loop {
             match self.next(Some(since + FORK_PATIENCE))? {
                 Happening::Cloned(cloned) if cloned == vm => return Ok(Some(vm)),

@@ -16,7 +16,7 @@ use unflake_core::event::Event;
 use unflake_core::trial::{Birth, VmId};
 
 use crate::descendants::kill_descendants;
-use crate::hub::{self, Incoming};
+use crate::hub::{Incoming, Pipes};
 use crate::output::Output;
 use crate::protocol::{
     Collected, Command, Hello, Inability, Message, PROTOCOL, Parsed, Ran, StopKind, Worker,
@@ -27,9 +27,6 @@ use crate::vm::{Vm, describe};
 
 /// After its process has ended, a VM's last words have this long to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-
-/// A longer temporary folder is passed over for `/tmp`.
-const LONGEST_TMPDIR: usize = 70;
 
 /// All VMs of a run.
 pub struct Fleet {
@@ -95,8 +92,8 @@ impl Interrupter {
 /// Our trouble with starting a VM: we could not even ask.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// No scratch folder or socket.
-    #[error("cannot prepare a folder for the run's sockets")]
+    /// No scratch folder or pipe.
+    #[error("cannot prepare a folder for the run's pipes")]
     Scratch(#[source] io::Error),
     /// No process.
     #[error("cannot start `{command}`")]
@@ -119,9 +116,11 @@ pub enum StartError {
 impl Fleet {
     /// A fleet without VMs; everything that is worth telling goes to `events`.
     pub fn new(events: Sender<Event>) -> Result<Self, StartError> {
-        let folder = make_folder().map_err(StartError::Scratch)?;
+        let folder = tempfile::Builder::new()
+            .prefix("unflake-")
+            .tempdir()
+            .map_err(StartError::Scratch)?;
         let (sender, queue) = channel();
-        hub::listen(&folder.path().join("channel"), sender.clone()).map_err(StartError::Scratch)?;
         Ok(Self {
             folder,
             queue,
@@ -148,10 +147,11 @@ impl Fleet {
     pub fn spawn(&mut self, mut process: Process, start: Command) -> Result<VmId, StartError> {
         let vm = self.number();
         process
-            .env("UNFLAKE_CHANNEL", self.folder.path().join("channel"))
+            .env("UNFLAKE_CHANNEL", self.folder.path())
             .env("UNFLAKE_VM", vm.0.to_string());
         let command = format!("{}", process.get_program().display());
-        let mut spawned = Vm::spawn(vm, process, self.sender.clone())
+        let pipes = self.make_pipes(vm)?;
+        let mut spawned = Vm::spawn(vm, process, pipes, self.sender.clone())
             .map_err(|source| StartError::Spawn { command, source })?;
         spawned.launch = Some(start);
         self.vms.insert(vm, spawned);
@@ -159,13 +159,13 @@ impl Fleet {
     }
 
     /// Makes a copy of a VM. Next comes `Cloned` or `Unforked`.
-    pub fn fork(&mut self, parent: VmId) -> VmId {
+    pub fn fork(&mut self, parent: VmId) -> Result<VmId, StartError> {
         let vm = self.number();
         let output = self.vms.get(&parent).map(|vm| vm.output.clone());
-        let copy = Vm::forked(output.unwrap_or_default());
+        let copy = Vm::forked(output.unwrap_or_default(), self.make_pipes(vm)?);
         self.vms.insert(vm, copy);
         self.tell(parent, &Command::Fork { vm: vm.0 });
-        vm
+        Ok(vm)
     }
 
     /// Lets a VM that has parsed its configuration collect. Next comes `Ready`.
@@ -211,7 +211,7 @@ impl Fleet {
         let Some(vm) = self.vms.get(&id) else { return };
         vm.kill();
         if vm.birth == Birth::Fork
-            && let Some(Vm { pid: Some(pid), .. }) = self.vms.remove(&id)
+            && let Some(Vm { pid: Some(pid), .. }) = self.remove(id)
         {
             collect(pid);
         }
@@ -253,6 +253,18 @@ impl Fleet {
         }
     }
 
+    fn make_pipes(&self, vm: VmId) -> Result<Pipes, StartError> {
+        let pipes = Pipes::make(self.folder.path(), vm).map_err(StartError::Scratch)?;
+        pipes.listen(vm, self.sender.clone());
+        Ok(pipes)
+    }
+
+    fn remove(&mut self, id: VmId) -> Option<Vm> {
+        let vm = self.vms.remove(&id)?;
+        vm.pipes.remove();
+        Some(vm)
+    }
+
     fn number(&mut self) -> VmId {
         self.born += 1;
         VmId(self.born - 1)
@@ -260,9 +272,9 @@ impl Fleet {
 
     fn take(&mut self, incoming: Incoming) -> Result<Option<Happening>, StartError> {
         match incoming {
-            Incoming::Connected(id, stream) => {
+            Incoming::Connected(id, commands) => {
                 if let Some(vm) = self.vms.get_mut(&id) {
-                    vm.connect(stream);
+                    vm.connect(commands);
                 }
                 Ok(None)
             }
@@ -289,16 +301,16 @@ impl Fleet {
     fn hear(&mut self, id: VmId, message: Message) -> Result<Option<Happening>, StartError> {
         Ok(match message {
             Message::Hello(hello) => return self.greet(id, hello),
-            Message::Back { .. } | Message::Forked { .. } => None,
-            Message::Unable { why, detail, .. } => Some(Happening::Unable(id, why, detail)),
+            Message::Back {} | Message::Forked {} => None,
+            Message::Unable { why, detail } => Some(Happening::Unable(id, why, detail)),
             Message::Parsed(parsed) => Some(Happening::Parsed(id, parsed)),
             Message::Tests(collected) => Some(Happening::Ready(id, Box::new(collected))),
             Message::Ran(ran) => Some(Happening::Ran(id, Box::new(ran))),
-            Message::Unknown(_) => Some(Happening::Unknown(id)),
+            Message::Unknown {} => Some(Happening::Unknown(id)),
             Message::Finished { status, extra } => Some(Happening::Finished(id, status, extra)),
             Message::Stopped { why, message, .. } => Some(Happening::Stopped(id, why, message)),
             Message::Unforked { vm, why } => {
-                self.vms.remove(&VmId(vm));
+                self.remove(VmId(vm));
                 Some(Happening::Unforked(VmId(vm), why))
             }
         })
@@ -350,7 +362,7 @@ impl Fleet {
             let (since, how) = vm.exited.as_ref()?;
             (vm.has_spoken() || now >= *since + LAST_WORDS).then(|| (*id, how.clone()))
         })?;
-        let output = self.vms.remove(&id)?.output;
+        let output = self.remove(id)?.output;
         Some(Happening::Ended(id, Fate { how, output }))
     }
 }
@@ -368,16 +380,6 @@ impl Drop for Fleet {
             vm.kill();
         }
     }
-}
-
-/// A private folder for the run. A socket's path has room for about a hundred characters only.
-fn make_folder() -> io::Result<tempfile::TempDir> {
-    let mut builder = tempfile::Builder::new();
-    let builder = builder.prefix("unflake-");
-    if std::env::temp_dir().as_os_str().len() > LONGEST_TMPDIR {
-        return builder.tempdir_in("/tmp");
-    }
-    builder.tempdir()
 }
 
 /// Collects a killed fork in a container whose first process we are; else the system does.

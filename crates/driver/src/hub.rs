@@ -1,13 +1,15 @@
-//! The socket that runners connect to. Every line of every VM becomes one message in one queue.
+//! The pipes between the driver and its VMs. Every line of every VM becomes one message in one queue.
 
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use unflake_core::trial::VmId;
 
 use crate::protocol::Message;
@@ -19,9 +21,9 @@ const LONGEST_LINE: u64 = 256 * 1024 * 1024;
 const NAP: Duration = Duration::from_millis(3);
 
 /// What reaches the driver's one queue.
-pub enum Incoming {
-    /// A VM has opened a connection; what we say to it goes here.
-    Connected(VmId, UnixStream),
+pub(crate) enum Incoming {
+    /// A VM has opened its ends; what we say to it goes here.
+    Connected(VmId, File),
     /// A VM said something.
     Said(VmId, Box<Message>),
     /// A VM said something that is not in the protocol.
@@ -34,33 +36,63 @@ pub enum Incoming {
     Interrupted,
 }
 
-/// Listens at `address` until the process ends, and reads every connection in a thread of its own.
-pub(crate) fn listen(address: &Path, queue: Sender<Incoming>) -> io::Result<()> {
-    let listener = UnixListener::bind(address)?;
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            // A connection that fails while it is made is a VM that died: its exit is reported.
-            let Ok(stream) = stream else { continue };
-            let queue = queue.clone();
-            thread::spawn(move || read_connection(stream, &queue));
-        }
-    });
-    Ok(())
+/// The two pipes of a VM, as they lie in the folder of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Pipes {
+    messages: PathBuf,
+    commands: PathBuf,
 }
 
-fn read_connection(stream: UnixStream, queue: &Sender<Incoming>) {
-    let Ok(writer) = stream.try_clone() else {
-        return;
-    };
-    let mut reader = BufReader::new(stream);
-    let Some(Ok((vm, first))) = next_line(&mut reader).map(|line| introduce(&line)) else {
-        return;
-    };
-    // A queue without a reader means that the run is over, and nobody wants to know.
-    let tell = |incoming| queue.send(incoming).is_ok();
-    if !tell(Incoming::Connected(vm, writer)) || !tell(Incoming::Said(vm, Box::new(first))) {
-        return;
+impl Pipes {
+    /// Makes the pipes of a VM.
+    pub(crate) fn make(folder: &Path, vm: VmId) -> io::Result<Self> {
+        let pipes = Self {
+            messages: folder.join(format!("{}.messages", vm.0)),
+            commands: folder.join(format!("{}.commands", vm.0)),
+        };
+        mkfifo(&pipes.messages, Mode::S_IRUSR | Mode::S_IWUSR)?;
+        mkfifo(&pipes.commands, Mode::S_IRUSR | Mode::S_IWUSR)?;
+        Ok(pipes)
     }
+
+    /// Reads the VM's messages in a thread of its own, until the pipes are removed.
+    pub(crate) fn listen(&self, vm: VmId, queue: Sender<Incoming>) {
+        let pipes = self.clone();
+        thread::spawn(move || {
+            // Opening waits for the runner. An error means that the pipes, and so the VM, are gone.
+            while let Ok((messages, commands)) = pipes.open() {
+                // A queue without a reader means that the run is over, and nobody wants to know.
+                let is_heard = queue.send(Incoming::Connected(vm, commands)).is_ok();
+                if !is_heard || !read_messages(vm, messages, &queue) {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn open(&self) -> io::Result<(File, File)> {
+        let messages = File::open(&self.messages)?;
+        let commands = OpenOptions::new().write(true).open(&self.commands)?;
+        Ok((messages, commands))
+    }
+
+    /// Removes the pipes of a VM that is over, and wakes its reader up so that it sees that.
+    pub(crate) fn remove(&self) {
+        // Opened for both, a pipe waits for nobody, and whoever waits for its other end goes on.
+        let both_ends = |path: &Path| OpenOptions::new().read(true).write(true).open(path);
+        let wake_up = [both_ends(&self.messages), both_ends(&self.commands)];
+        for path in [&self.messages, &self.commands] {
+            // A test may have removed the whole folder; then there is nothing left to remove.
+            drop(std::fs::remove_file(path));
+        }
+        drop(wake_up);
+    }
+}
+
+/// Reads one connection to its end; whether there is anybody left to tell.
+fn read_messages(vm: VmId, messages: File, queue: &Sender<Incoming>) -> bool {
+    let mut reader = BufReader::new(messages);
+    let tell = |incoming| queue.send(incoming).is_ok();
     while let Some(line) = next_line(&mut reader) {
         let incoming = match serde_json::from_slice(&line) {
             Ok(message) => Incoming::Said(vm, Box::new(message)),
@@ -68,7 +100,7 @@ fn read_connection(stream: UnixStream, queue: &Sender<Incoming>) {
         };
         let goes_on = matches!(&incoming, Incoming::Said(_, said) if said.goes_on());
         if !tell(incoming) {
-            return;
+            return false;
         }
         if goes_on && !reader.buffer().contains(&b'\n') {
             // More will come by itself and nobody waits for an answer: to wake up once for several
@@ -76,26 +108,11 @@ fn read_connection(stream: UnixStream, queue: &Sender<Incoming>) {
             thread::sleep(NAP);
         }
     }
-    tell(Incoming::Closed(vm));
-}
-
-/// The VM that the first line of a connection comes from.
-fn introduce(line: &[u8]) -> Result<(VmId, Message), serde_json::Error> {
-    let message: Message = serde_json::from_slice(line)?;
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "only these three may open a connection"
-    )]
-    let vm = match &message {
-        Message::Hello(hello) => hello.vm,
-        Message::Back { vm } | Message::Unable { vm, .. } => *vm,
-        _ => return Err(serde::de::Error::custom("not a first message")),
-    };
-    Ok((VmId(vm), message))
+    tell(Incoming::Closed(vm))
 }
 
 /// The next line, as long as it may be; one that is longer comes in pieces, which say nothing.
-fn next_line(reader: &mut BufReader<UnixStream>) -> Option<Vec<u8>> {
+fn next_line(reader: &mut BufReader<File>) -> Option<Vec<u8>> {
     let mut line = Vec::new();
     let count = reader
         .take(LONGEST_LINE)
@@ -120,10 +137,14 @@ mod tests {
     #[test]
     fn what_is_not_the_protocol_is_reported_and_a_cut_line_is_not() {
         let folder = tempfile::tempdir().unwrap();
-        let address = folder.path().join("channel");
         let (sender, queue) = channel();
-        listen(&address, sender).unwrap();
-        let mut runner = UnixStream::connect(&address).unwrap();
+        let pipes = Pipes::make(folder.path(), VmId(3)).unwrap();
+        pipes.listen(VmId(3), sender);
+        let mut runner = OpenOptions::new()
+            .write(true)
+            .open(&pipes.messages)
+            .unwrap();
+        let _commands = File::open(&pipes.commands).unwrap();
         let said = b"{\"say\":\"back\",\"vm\":3}\n\xff\xfe\n{\"say\":\"sing\"}\n{\"say\":\"ba";
         runner.write_all(said).unwrap();
         drop(runner);
@@ -143,5 +164,12 @@ mod tests {
             }
         }
         assert_eq!(heard, ["connected", "said", "garbled", "garbled"]);
+        // The reader waits for the VM to come back; when its pipes are removed, it ends.
+        pipes.remove();
+        let rest: Vec<Incoming> = queue.iter().collect();
+        assert!(
+            rest.iter()
+                .all(|one| matches!(one, Incoming::Connected(..) | Incoming::Closed(_)))
+        );
     }
 }

@@ -98,7 +98,7 @@ impl Session {
     }
 
     pub(crate) fn make_mould(&mut self, first: VmId) -> Result<(), Halt> {
-        let mould = self.fleet.fork(first);
+        let mould = self.fleet.fork(first)?;
         self.mould = loop {
             match self.next(None)? {
                 Happening::Cloned(vm) if vm == mould => break Mould::Vm(vm),

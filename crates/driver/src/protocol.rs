@@ -104,18 +104,13 @@ impl Name {
 /// What a runner says.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
-pub enum Message {
+pub(crate) enum Message {
     /// The runner is there.
     Hello(Hello),
     /// A test had closed the channel, and this connection takes its place.
-    Back {
-        /// The VM that speaks.
-        vm: u32,
-    },
+    Back {},
     /// The runner cannot work in this VM.
     Unable {
-        /// The VM that speaks.
-        vm: u32,
         /// Which kind of trouble.
         why: Inability,
         /// What exactly.
@@ -128,7 +123,7 @@ pub enum Message {
     /// A test has run.
     Ran(Ran),
     /// This VM has no such test.
-    Unknown(Name),
+    Unknown {},
     /// A test ended the whole session; the VM ends by itself.
     Stopped {
         /// How it did that.
@@ -144,10 +139,7 @@ pub enum Message {
         extra: u32,
     },
     /// A copy of the VM was made.
-    Forked {
-        /// The number of the copy.
-        vm: u32,
-    },
+    Forked {},
     /// No copy of the VM can be made.
     Unforked {
         /// The number that the copy would have had.
@@ -350,7 +342,7 @@ mod tests {
         let known = r#"{"say":"back","vm":3,"mood":"fine"}"#;
         assert!(matches!(
             serde_json::from_str(known).unwrap(),
-            Message::Back { vm: 3 }
+            Message::Back {}
         ));
         assert!(serde_json::from_str::<Message>(r#"{"say":"sing"}"#).is_err());
     }

@@ -1,8 +1,8 @@
 //! One VM: a process of the project's interpreter with our runner inside, in a process group of
 //! its own, so that everything it started can be ended with it.
 
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use unflake_core::trial::{Birth, VmId};
 
-use crate::hub::Incoming;
+use crate::hub::{Incoming, Pipes};
 use crate::output::Output;
 use crate::protocol;
 
@@ -36,7 +36,9 @@ pub struct Vm {
     pub launch: Option<protocol::Command>,
     /// What it wrote; a forked VM writes into its parent's.
     pub output: Output,
-    channel: Option<UnixStream>,
+    /// Where its pipes lie.
+    pub(crate) pipes: Pipes,
+    commands: Option<File>,
     connections: Connections,
 }
 
@@ -49,7 +51,12 @@ struct Connections {
 
 impl Vm {
     /// Starts a process and a thread that waits for its end.
-    pub fn spawn(id: VmId, mut command: Command, queue: Sender<Incoming>) -> io::Result<Self> {
+    pub(crate) fn spawn(
+        id: VmId,
+        mut command: Command,
+        pipes: Pipes,
+        queue: Sender<Incoming>,
+    ) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let mut child = command
             .stdin(Stdio::null())
@@ -65,7 +72,7 @@ impl Vm {
             // Without a reader the run is over, and nobody wants to know.
             drop(queue.send(Incoming::Exited(id, status)));
         });
-        let vm = Self::new(Birth::Exec, Output::drain(reader));
+        let vm = Self::new(Birth::Exec, Output::drain(reader), pipes);
         Ok(Self {
             pid: Some(Pid::from_raw(pid)),
             ..vm
@@ -73,11 +80,11 @@ impl Vm {
     }
 
     /// A copy of another VM that will say hello by itself.
-    pub fn forked(output: Output) -> Self {
-        Self::new(Birth::Fork, output)
+    pub(crate) fn forked(output: Output, pipes: Pipes) -> Self {
+        Self::new(Birth::Fork, output, pipes)
     }
 
-    fn new(birth: Birth, output: Output) -> Self {
+    fn new(birth: Birth, output: Output, pipes: Pipes) -> Self {
         Self {
             birth,
             pid: None,
@@ -87,15 +94,16 @@ impl Vm {
             exited: None,
             launch: None,
             output,
-            channel: None,
+            pipes,
+            commands: None,
             connections: Connections::default(),
         }
     }
 
-    /// Takes a new connection of this VM.
-    pub fn connect(&mut self, channel: UnixStream) {
+    /// Takes the end of a pipe that the VM now reads commands from.
+    pub fn connect(&mut self, commands: File) {
         self.connections.made += 1;
-        self.channel = Some(channel);
+        self.commands = Some(commands);
     }
 
     /// Notes that a connection of this VM has ended.
@@ -111,12 +119,10 @@ impl Vm {
 
     /// Tells the VM to do something. That it is gone shows soon enough, by its end.
     pub fn tell(&mut self, command: &protocol::Command) {
-        let Some(channel) = &mut self.channel else {
-            return;
-        };
-        let line = command.to_line();
-        // A VM that closed its channel says so by its end, which is an event of its own.
-        drop(channel.write_all(&line));
+        if let Some(commands) = &mut self.commands {
+            // A VM that is gone says so by its end, which is an event of its own.
+            drop(commands.write_all(&command.to_line()));
+        }
     }
 
     /// Ends the VM and everything in its process group.

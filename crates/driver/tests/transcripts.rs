@@ -4,12 +4,13 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -23,18 +24,29 @@ const BOOTSTRAP: &str = "import sys; sys.path.insert(0, sys.argv[1]); import unf
 
 /// One VM's end of a conversation.
 struct Line {
-    reader: BufReader<UnixStream>,
+    messages: BufReader<File>,
+    commands: File,
 }
 
 impl Line {
+    /// Waits for a runner to open the pipes of its VM.
+    fn open(folder: &Path, vm: u64) -> Self {
+        let messages = File::open(folder.join(format!("{vm}.messages"))).unwrap();
+        let commands = folder.join(format!("{vm}.commands"));
+        Self {
+            messages: BufReader::new(messages),
+            commands: OpenOptions::new().write(true).open(commands).unwrap(),
+        }
+    }
+
     fn say(&mut self, command: &Value) {
         let line = format!("{command}\n");
-        self.reader.get_mut().write_all(line.as_bytes()).unwrap();
+        self.commands.write_all(line.as_bytes()).unwrap();
     }
 
     fn hear(&mut self) -> Value {
         let mut line = String::new();
-        self.reader.read_line(&mut line).unwrap();
+        self.messages.read_line(&mut line).unwrap();
         assert!(!line.is_empty(), "the runner has hung up");
         serde_json::from_str(&line).unwrap()
     }
@@ -42,8 +54,7 @@ impl Line {
 
 /// A runner on a project, and the connections that it has made.
 struct Stage {
-    _folder: TempDir,
-    listener: UnixListener,
+    folder: TempDir,
     lines: BTreeMap<u64, Line>,
     runner: Child,
 }
@@ -56,12 +67,15 @@ impl Stage {
         for (name, text) in project.as_object().unwrap() {
             fs::write(work.join(name), text.as_str().unwrap()).unwrap();
         }
-        let address = folder.path().join("channel");
-        let listener = UnixListener::bind(&address).unwrap();
+        for vm in 0..2 {
+            for pipe in ["messages", "commands"] {
+                mkfifo(&folder.path().join(format!("{vm}.{pipe}")), Mode::S_IRWXU).unwrap();
+            }
+        }
         let runner = Command::new(python)
             .args(["-c", BOOTSTRAP])
             .arg(root().join("runners/pytest"))
-            .env("UNFLAKE_CHANNEL", &address)
+            .env("UNFLAKE_CHANNEL", folder.path())
             .env("UNFLAKE_VM", "0")
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .current_dir(work)
@@ -71,19 +85,18 @@ impl Stage {
             .spawn()
             .unwrap();
         Self {
-            _folder: folder,
-            listener,
+            folder,
             lines: BTreeMap::new(),
             runner,
         }
     }
 
-    /// The connection of a VM: the next one that is made, if it has none yet.
+    /// The connection of a VM, which may have to be made first.
     fn line(&mut self, vm: u64) -> &mut Line {
-        let listener = &self.listener;
-        self.lines.entry(vm).or_insert_with(|| Line {
-            reader: BufReader::new(listener.accept().unwrap().0),
-        })
+        let folder = self.folder.path();
+        self.lines
+            .entry(vm)
+            .or_insert_with(|| Line::open(folder, vm))
     }
 }
 
