@@ -17,7 +17,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from unflake_channel import Channel, Message, StackDump, clean
-from unflake_reports import errored, judge, split_attempts
+from unflake_reports import attempt, errored, is_plain_pass, judge, split_attempts
 
 PROTOCOL = 1
 # The files that pytest, pytest-html, pytest-reportlog and allure-pytest write at the end of a session.
@@ -199,9 +199,13 @@ class Guest:
                 self._sharing.add(item)
             self._rerunning = False
             attempts = self._run(item, self._find(following) if following else None)
+            is_last = following is last or bool(session.shouldfail or session.shouldstop)
+            if not is_last and is_plain_pass(self._reports):
+                self._channel.say_passed(name["test"], name["copy"], attempts[0]["seconds"])
+                continue
             ended_badly = has_only_torn_down(self._reports) and bool(shared - wide_nodes(session))
             is_plain = len(attempts) == 1 and attempts[0]["outcome"] not in ("failed", "errored")
-            is_held = following is last or not is_plain or bool(session.shouldfail or session.shouldstop)
+            is_held = is_last or not is_plain
             fixtures = "ended-badly" if ended_badly else "plain"
             self._say_ran(session, name, attempts, fixtures, held=is_held)
             if is_held:
@@ -237,6 +241,8 @@ class Guest:
             why = "exit" if isinstance(error, pytest.exit.Exception) else "interrupt"
             self._channel.say(say="stopped", why=why, message=clean(str(error)))
             raise
+        if is_plain_pass(self._reports):
+            return [attempt("passed", self._reports)]
         return [judge(reports) for reports in split_attempts(self._reports)]
 
     def _say_ran(

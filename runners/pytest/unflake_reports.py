@@ -17,10 +17,16 @@ def split_attempts(reports: List[Any]) -> List[List[Any]]:
     return [attempt for attempt in attempts if attempt]
 
 
+def is_plain_pass(reports: List[Any]) -> bool:
+    """Whether a test ran, and nothing was out of the ordinary."""
+    for report in reports:
+        if report.outcome != "passed" or hasattr(report, "wasxfail"):
+            return False
+    return bool(reports)
+
+
 def judge(reports: List[Any]) -> Message:
     """The outcome of one attempt in the protocol's words."""
-    if all(report.outcome == "passed" and not hasattr(report, "wasxfail") for report in reports):
-        return attempt("passed", reports)
     # pytest's subtests report under the name of their test; only their failures count for it.
     bad = [report for report in reports if report.outcome in ("failed", "rerun")]
     plain = [report for report in reports if not hasattr(report, "context")]
