@@ -145,6 +145,11 @@ impl Session {
         let Mould::Vm(mould) = self.mould else {
             return Ok(None);
         };
+        while !self.fleet.has_greeted(mould) && self.fleet.vm(mould).is_some() {
+            if let Happening::Deadline = self.next(Some(since + FORK_PATIENCE))? {
+                self.fleet.kill(mould);
+            }
+        }
         let vm = self.fleet.fork(mould)?;
         let why = loop {
             match self.next(Some(since + FORK_PATIENCE))? {

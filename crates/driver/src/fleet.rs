@@ -45,6 +45,8 @@ pub enum Happening {
     Parsed(VmId, Parsed),
     /// A VM has collected and waits for tests.
     Ready(VmId, Box<Collected>),
+    /// A VM has been copied; the copy will say hello by itself.
+    Forked(VmId),
     /// A forked VM has said hello and waits for tests.
     Cloned(VmId),
     /// A VM cannot be forked.
@@ -180,6 +182,13 @@ impl Fleet {
         }
     }
 
+    /// Whether a VM has said hello.
+    pub(crate) fn has_greeted(&self, vm: VmId) -> bool {
+        self.vms
+            .get(&vm)
+            .is_some_and(|vm| vm.stack_signal.is_some())
+    }
+
     /// The VM with this number, while it lives.
     pub fn vm(&self, vm: VmId) -> Option<&Vm> {
         self.vms.get(&vm)
@@ -301,7 +310,8 @@ impl Fleet {
     fn hear(&mut self, id: VmId, message: Message) -> Result<Option<Happening>, StartError> {
         Ok(match message {
             Message::Hello(hello) => return self.greet(id, hello),
-            Message::Back {} | Message::Forked {} => None,
+            Message::Back {} => None,
+            Message::Forked {} => Some(Happening::Forked(id)),
             Message::Unable { why, detail } => Some(Happening::Unable(id, why, detail)),
             Message::Parsed(parsed) => Some(Happening::Parsed(id, parsed)),
             Message::Tests(collected) => Some(Happening::Ready(id, Box::new(collected))),

@@ -101,7 +101,8 @@ impl Session {
         let mould = self.fleet.fork(first)?;
         self.mould = loop {
             match self.next(None)? {
-                Happening::Cloned(vm) if vm == mould => break Mould::Vm(vm),
+                // The copy is made; it may greet us while the suite runs.
+                Happening::Forked(vm) if vm == first => break Mould::Vm(mould),
                 Happening::Unforked(_, why) => break Mould::None { why, said: false },
                 Happening::Ended(vm, fate) if vm == first => return Err(self.ended_early(&fate)),
                 Happening::Ended(vm, fate) if vm == mould => {
