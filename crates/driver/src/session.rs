@@ -98,8 +98,13 @@ impl SessionEnd {
         };
         let how = &self.fate.how;
         if self.extra > 0 {
+            let failures = if self.extra == 1 {
+                "failure"
+            } else {
+                "failures"
+            };
             Some(format!(
-                "pytest counted {} more failure(s) than its tests had",
+                "pytest counted {} {failures} beside the tests",
                 self.extra
             ))
         } else {
