@@ -60,7 +60,7 @@ h11 | 0.16.0 | plain functions | 3.12 | 7.4.4 | | h11
 freezegun | 1.5.5 | frozen time | 3.12 | 7.4.4 | | tests
 click | 8.2.1 | monkeypatch, capture | 3.13 | 8.3.5 | | tests --deselect=tests/test_utils.py::test_echo_via_pager
 pyfakefs | 5.9.2 | unittest, patched modules | 3.12 | 9.0.2 | | --pyargs pyfakefs.tests.fake_os_test
-psutil | 7.1.0 | processes, pytest-subtests | 3.12 | 8.3.5 | pytest-instafail pytest-subtests pytest-xdist setuptools | --pyargs psutil.tests.test_process psutil.tests.test_misc
+psutil | 7.1.0 | processes, sockets, pytest-subtests | 3.12 | 8.3.5 | pytest-instafail pytest-subtests pytest-xdist setuptools | --pyargs psutil.tests.test_connections psutil.tests.test_process psutil.tests.test_misc
 """
 
 PAGE = """# Fidelity: `unflake run` against plain `pytest`
@@ -71,9 +71,7 @@ in the same order. This page holds it against real projects, each pinned, each t
 `python3 bench/fidelity.py --unflake target/release/unflake --write docs/evaluation/fidelity.md`
 
 Every run has `PYTHONHASHSEED=0`; "plain s" is the mean of two runs. The deselected tests have ids made of
-the time of day (marshmallow) or lose a race now and then under plain pytest too (click). psutil's
-`test_connections` is left out: its tests demand that their process has no open socket, and the channel to
-unflake is one. Run on {date}.
+the time of day (marshmallow) or lose a race now and then under plain pytest too (click). Run on {date}.
 
 ## Outcomes and order
 
