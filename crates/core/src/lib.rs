@@ -3,6 +3,7 @@
 //! Nothing here has a clock, a file, a process, a thread or chance. A technique looks at the trials
 //! so far and says which experiment to do next, or what it concludes; `unflake-driver` does it.
 
+pub mod change;
 pub mod cost;
 pub mod event;
 pub mod ladder;
