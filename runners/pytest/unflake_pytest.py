@@ -31,6 +31,10 @@ def main() -> int:
     stacks.arm(vm)
     channel.say(say="hello", **introduction(vm, stacks))
     start = channel.hear()
+    if start["watch"]:
+        from unflake_usage import watch
+
+        watch(os.path.join(folder, f"{vm}.usage"))
     set_path()
     sys.argv = [os.path.join(os.path.dirname(sys.executable), "pytest"), *start["args"]]
     return int(pytest.main(start["args"], plugins=[Guest(channel, stacks, start)]))

@@ -25,7 +25,8 @@ pub(crate) enum Verb {
 const RUN_HELP: &str = "\
 A failed test climbs a ladder until it passes once: again at once in the same VM (interpreter), \
 again there at the end of the suite, then alone in fresh VMs. The rung that saw it pass says what \
-kind of flaky it is. A test that fails on every rung is broken.
+kind of flaky it is. A test that fails on every rung is broken, unless it uses nothing that changed \
+since the base and passes there.
 
 Exit codes: 0 nothing wrong, 1 real failures (or flaky ones, by --flaky and --max-flaky), 2 bad \
 usage or configuration, 3 the tests could not be run, 70 a bug in unflake, 130 interrupted.
@@ -71,6 +72,8 @@ pub(crate) struct RunArgs {
     /// ... and more than this many tests failed [default: 10]
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) threshold_floor: Option<usize>,
+    #[command(flatten)]
+    pub(crate) against: AgainstArgs,
     /// Seconds that a test may take before its VM is killed [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
@@ -94,6 +97,31 @@ pub(crate) struct RunArgs {
     /// Also write JUnit XML to this file, every attempt included
     #[arg(long, value_name = "FILE", help_heading = "Result")]
     pub(crate) junit: Option<Utf8PathBuf>,
+}
+
+#[derive(Clone, Debug, Default, Parser)]
+#[command(next_help_heading = "Latest changes")]
+pub(crate) struct AgainstArgs {
+    /// Say of a test that fails each time whether it uses what changed [default: in a git work tree]
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true,
+          default_missing_value = "always")]
+    pub(crate) intersect: Option<When>,
+    /// What changed is counted from this revision [default: where the pull request or the branch
+    /// left its target; else the last commit that differs from the work tree]
+    #[arg(long, value_name = "REV")]
+    pub(crate) base: Option<String>,
+    /// Run such a test in a checkout of the base as well [default: outside CI, while it takes little]
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true,
+          default_missing_value = "always")]
+    pub(crate) check_base: Option<When>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// Also where it takes long; that it cannot be done is an error
+    Always,
+    /// Not at all
+    Never,
 }
 
 #[derive(Clone, Debug, Default, Parser)]

@@ -15,8 +15,20 @@ const NAME: &str = "unflake.toml";
 #[serde(default, rename_all = "kebab-case")]
 pub(crate) struct Config {
     pub(crate) run: RunConfig,
+    pub(crate) intersect: IntersectConfig,
     #[serde(rename = "override")]
     pub(crate) overrides: Vec<OverrideConfig>,
+}
+
+/// The table `[intersect]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub(crate) struct IntersectConfig {
+    pub(crate) enabled: Option<bool>,
+    pub(crate) base: Option<String>,
+    pub(crate) check_base: Option<bool>,
+    pub(crate) always: Vec<String>,
+    pub(crate) never: Vec<String>,
 }
 
 /// The table `[run]`.
@@ -83,7 +95,8 @@ fn suggest(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |key| format!("; did you mean `{key}`?"))
 }
 
-const TOP_KEYS: [&str; 2] = ["run", "override"];
+const TOP_KEYS: [&str; 3] = ["run", "intersect", "override"];
+const INTERSECT_KEYS: [&str; 5] = ["enabled", "base", "check-base", "always", "never"];
 const RUN_KEYS: [&str; 11] = [
     "python",
     "immediate",
@@ -154,6 +167,9 @@ fn check_keys(table: &Table, path: &Utf8Path) -> Result<(), ConfigError> {
     if let Some(Value::Table(run)) = table.get("run") {
         check(run, &RUN_KEYS, "run.", path)?;
     }
+    if let Some(Value::Table(intersect)) = table.get("intersect") {
+        check(intersect, &INTERSECT_KEYS, "intersect.", path)?;
+    }
     if let Some(Value::Array(overrides)) = table.get("override") {
         for one in overrides.iter().filter_map(Value::as_table) {
             check(one, &OVERRIDE_KEYS, "override.", path)?;
@@ -192,6 +208,8 @@ mod tests {
             [run]
             immediate = 0
             threshold = "2%"
+            [intersect]
+            never = ["docs/*"]
             [[override]]
             tests = "net.py::*"
             timeout = 2.5
@@ -199,6 +217,7 @@ mod tests {
         let config = parse(text).unwrap();
         assert_eq!(config.run.immediate, Some(0));
         assert_eq!(config.overrides[0].timeout, Some(2.5));
+        assert_eq!(config.intersect.never, ["docs/*"]);
     }
 
     #[test]

@@ -142,6 +142,15 @@ fn advise_run(error: &RunError) -> (Vec<(&'static str, String)>, Exit) {
             help("name the project's interpreter with --python PATH".to_owned()),
             Exit::CannotRun,
         ),
+        RunError::Against(error) => {
+            let text = match error.fetch_command() {
+                Some(fetch) => format!("run `{fetch}`, or name another revision with --base"),
+                None => "name a revision of this repository with --base, or leave --base, \
+                         --intersect and --check-base out"
+                    .to_owned(),
+            };
+            (help(text), Exit::Usage)
+        }
         RunError::Interrupted => (Vec::new(), Exit::Interrupted),
     }
 }

@@ -3,9 +3,9 @@
 use camino::Utf8Path;
 use unflake_core::event::Listing;
 use unflake_core::test::TestId;
-use unflake_core::verdict::{Finding, Verdict};
+use unflake_core::verdict::Finding;
 
-use crate::args::{FreshBy, RunArgs};
+use crate::args::{FreshBy, RunArgs, When};
 use crate::report::Report;
 
 /// How unflake was called, as far as a repetition needs it.
@@ -45,6 +45,18 @@ impl Invocation {
         add("fresh-by", fresh_by);
         let timeout = args.timeout.map(|limit| limit.as_secs_f64().to_string());
         add("timeout", timeout);
+        add("base", args.against.base.clone());
+        let switches = [
+            ("intersect", args.against.intersect),
+            ("check-base", args.against.check_base),
+        ];
+        for (name, when) in switches {
+            let when = when.map(|when| match when {
+                When::Always => format!("--{name}"),
+                When::Never => format!("--{name}=never"),
+            });
+            flags.extend(when);
+        }
         Self {
             flags,
             args: args.project.framework_args.clone(),
@@ -60,7 +72,7 @@ impl Invocation {
         let Some(listing) = &report.listing else {
             return self.command(&[], self.args.clone());
         };
-        let fails_alone = matches!(finding.verdict, Verdict::Broken | Verdict::Brittle);
+        let fails_alone = finding.verdict.fails_alone();
         if let (true, Some(test)) = (fails_alone, self.path_to(listing, &finding.test)) {
             let args = again(listing, vec![test]);
             return self.command(&[], args);
@@ -138,7 +150,7 @@ mod tests {
     use clap::Parser;
     use unflake_core::event::Event;
     use unflake_core::test::Test;
-    use unflake_core::verdict::{Flakiness, Reason};
+    use unflake_core::verdict::{Blame, Flakiness, Reason, Verdict};
 
     use super::*;
     use crate::args::{Args, Verb};
@@ -178,6 +190,7 @@ mod tests {
             test: TestId::new(id),
             verdict,
             trials: Vec::new(),
+            comparison: None,
         };
         parse(&report.invocation.repeat(&report, &finding))
     }
@@ -195,7 +208,7 @@ mod tests {
             "é 漢 🦀",
         ] {
             let id = format!("src/repeat.rs::test[{odd}]");
-            let args = repeat(typed, &id, Verdict::Broken);
+            let args = repeat(typed, &id, Verdict::Broken(Blame::NotAsked));
             assert_eq!(args.immediate, Some(3));
             assert_eq!(args.fresh_by, Some(FreshBy::Exec));
             assert_eq!(args.timeout, Some(std::time::Duration::from_millis(2500)));
@@ -221,7 +234,11 @@ mod tests {
 
     #[test]
     fn a_test_that_no_path_selects_is_repeated_with_all_others() {
-        let args = repeat("unflake run", "nowhere.py::t", Verdict::Broken);
+        let args = repeat(
+            "unflake run",
+            "nowhere.py::t",
+            Verdict::Broken(Blame::NotAsked),
+        );
         assert_eq!(args.project.framework_args, ["--randomly-seed=7"]);
     }
 }

@@ -1,5 +1,6 @@
 //! A run as one value: read off the stream of events, and written out in several formats.
 
+pub(crate) mod changes;
 pub(crate) mod github;
 pub(crate) mod human;
 pub(crate) mod json;
@@ -68,6 +69,7 @@ pub(crate) struct Counts {
     pub(crate) not_run: usize,
     pub(crate) flaky: usize,
     pub(crate) brittle: usize,
+    pub(crate) pre_existing: usize,
     pub(crate) broken: usize,
     pub(crate) unclear: usize,
     pub(crate) unexamined: usize,
@@ -77,7 +79,12 @@ pub(crate) struct Counts {
 impl Counts {
     /// Failures that are not shown to be flaky.
     pub(crate) fn failures(self) -> usize {
-        self.brittle + self.broken + self.unclear + self.unexamined + self.collection_errors
+        self.brittle
+            + self.pre_existing
+            + self.broken
+            + self.unclear
+            + self.unexamined
+            + self.collection_errors
     }
 }
 
@@ -182,7 +189,8 @@ impl Report {
             match finding.verdict {
                 Verdict::Flaky(_) => counts.flaky += 1,
                 Verdict::Brittle => counts.brittle += 1,
-                Verdict::Broken => counts.broken += 1,
+                Verdict::PreExisting => counts.pre_existing += 1,
+                Verdict::Broken(_) => counts.broken += 1,
                 Verdict::Unclear(_) => counts.unclear += 1,
                 Verdict::Unexamined(_) => counts.unexamined += 1,
             }
@@ -204,9 +212,10 @@ impl Report {
         let weight = |finding: &&Finding| match finding.verdict {
             Verdict::Flaky(_) => 0,
             Verdict::Brittle => 1,
-            Verdict::Unclear(_) => 2,
-            Verdict::Unexamined(_) => 3,
-            Verdict::Broken => 4,
+            Verdict::PreExisting => 2,
+            Verdict::Unclear(_) => 3,
+            Verdict::Unexamined(_) => 4,
+            Verdict::Broken(_) => 5,
         };
         let mut findings: Vec<&Finding> = self.findings.iter().collect();
         findings.sort_by_key(weight);
@@ -230,6 +239,13 @@ pub(crate) fn describe_note(note: &Note) -> String {
         Note::ForkGivenUp { test, why } => {
             format!("a forked VM gave no answer for {test} ({why}); a new interpreter decides")
         }
+        Note::NoBase { why, fetch: None } => {
+            format!("failures are not compared with what changed: {why}")
+        }
+        Note::NoBase {
+            why,
+            fetch: Some(fetch),
+        } => format!("failures are not compared with what changed: {why}; run `{fetch}`"),
         Note::VmLingered { vm } => {
             format!("{vm} did not end by itself after its last test, and was killed")
         }

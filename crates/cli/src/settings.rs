@@ -9,13 +9,17 @@ use unflake_core::ladder::{Rungs, Threshold};
 use unflake_core::pattern::Pattern;
 use unflake_core::plan::{Override, Plan};
 use unflake_core::policy::{FlakyResult, Policy};
+use unflake_core::rules::Rules;
 use unflake_core::trial::Birth;
+use unflake_driver::difference::{Against, CheckBase};
 use unflake_driver::interpreter::find_interpreter;
 use unflake_driver::pytest::Project;
 use unflake_driver::session::Wish;
 
-use crate::args::{FlakyArg, FreshBy, ProjectArgs, RunArgs, parse_seconds, parse_share};
-use crate::config::{Config, ConfigError, Share};
+use crate::args::{
+    AgainstArgs, FlakyArg, FreshBy, ProjectArgs, RunArgs, When, parse_seconds, parse_share,
+};
+use crate::config::{Config, ConfigError, IntersectConfig, Share};
 use crate::explain::Trouble;
 
 /// What a run is to do, and what its result means.
@@ -64,6 +68,7 @@ impl Settings {
             plan,
             jobs: args.jobs.or(run.jobs),
             fresh_by: read_fresh_by(args.fresh_by, run.fresh_by.as_deref(), &path)?,
+            against: read_against(&args.against, &config.intersect),
         };
         let policy = Policy {
             flaky: read_flaky(args.flaky, run.flaky.as_deref(), &path)?,
@@ -79,6 +84,7 @@ impl Settings {
             plan: Plan::default(),
             jobs: Some(1),
             fresh_by: None,
+            against: None,
         })
     }
 }
@@ -99,6 +105,7 @@ fn read_project(args: &ProjectArgs) -> anyhow::Result<(Project, Config, Option<U
         folder,
         python,
         args: args.framework_args.clone(),
+        import_first: Vec::new(),
     };
     Ok((project, config, path))
 }
@@ -124,6 +131,32 @@ fn resolve(folder: &Utf8Path, python: &Utf8Path) -> Result<Utf8PathBuf, Trouble>
             python: python.to_owned(),
         }),
     }
+}
+
+/// What is wanted about the latest changes: all that can be known, unless the user says otherwise.
+fn read_against(args: &AgainstArgs, config: &IntersectConfig) -> Option<Against> {
+    let is_wanted = match args.intersect {
+        Some(when) => when == When::Always,
+        None => args.base.is_some() || config.enabled != Some(false),
+    };
+    if !is_wanted {
+        return None;
+    }
+    let is_ci = env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false");
+    let check_base = match (args.check_base, config.check_base) {
+        (Some(When::Always), _) | (None, Some(true)) => CheckBase::Always,
+        (Some(When::Never), _) | (None, Some(false)) => CheckBase::Never,
+        (None, None) if is_ci => CheckBase::Never,
+        (None, None) => CheckBase::WhenCheap,
+    };
+    let asked = [args.intersect, args.check_base];
+    let is_required = asked.contains(&Some(When::Always)) || args.base.is_some();
+    Some(Against {
+        base: args.base.clone().or_else(|| config.base.clone()),
+        rules: Rules::with(&config.always, &config.never),
+        check_base,
+        is_required,
+    })
 }
 
 fn read_overrides(config: &Config, path: &Utf8Path) -> Result<Vec<Override>, ConfigError> {

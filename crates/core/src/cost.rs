@@ -54,7 +54,17 @@ impl Costs {
     pub fn add(&mut self, trial: &Trial) {
         let spent = match (trial.rung, trial.birth) {
             // A replay and a run after itself are several runs: they say nothing about one rerun.
-            (Rung::Suite | Rung::OwnRerun | Rung::Replay | Rung::AfterItself, _) => return,
+            // One at the base has the checkout to pay for, and another command's was not ours.
+            (
+                Rung::Suite
+                | Rung::OwnRerun
+                | Rung::Replay
+                | Rung::AfterItself
+                | Rung::Base
+                | Rung::Report,
+                _,
+            )
+            | (_, Birth::Elsewhere) => return,
             (Rung::Immediate, _) => &mut self.immediate,
             (Rung::End, _) => &mut self.end,
             (Rung::Fresh | Rung::Look | Rung::Confirm, Birth::Fork) => &mut self.fork,

@@ -119,6 +119,13 @@ pub enum Note {
         /// What happened to the fork.
         why: String,
     },
+    /// The latest changes cannot be compared with what failing tests use.
+    NoBase {
+        /// Why.
+        why: String,
+        /// The command that would help, if there is one.
+        fetch: Option<String>,
+    },
     /// A VM did not end after it was told to, and was killed.
     VmLingered {
         /// The VM.

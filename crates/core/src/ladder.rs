@@ -5,10 +5,11 @@
 //! already 5 % of a suite of 20. A pass after the test's own failed run is checked in a fresh VM,
 //! because the failed run may have made the state that the test needs. What only forked VMs saw is
 //! confirmed in a new interpreter. And where a rerun has set up shared fixtures anew, a replay of the
-//! test's own order tells what that changed. INTERSECT is not here.
+//! test's own order tells what that changed. INTERSECT is in `intersect`: it follows
+//! where the ladder ends with a failure everywhere.
 
 use crate::trial::{Birth, Fixtures, Rung, Trial};
-use crate::verdict::{Doubt, Flakiness, Reason, Verdict};
+use crate::verdict::{Blame, Doubt, Flakiness, Reason, Verdict};
 
 /// What to do next about one failed test. Call it again after each trial.
 ///
@@ -140,7 +141,9 @@ fn shared_tear_down(seen: Seen<'_>, stage: Stage) -> Step {
         Stage::SuiteEnded { .. } if last.rung == Rung::Suite => {
             Step::Rerun(Rung::Replay, Place::CheapestVm)
         }
-        Stage::SuiteEnded { .. } if last.outcome.is_failure() => Step::Conclude(Verdict::Broken),
+        Stage::SuiteEnded { .. } if last.outcome.is_failure() => {
+            Step::Conclude(Verdict::Broken(Blame::NotAsked))
+        }
         Stage::SuiteEnded { .. } => Step::Conclude(Verdict::Unclear(Doubt::SharedTearDown)),
     }
 }
@@ -169,7 +172,7 @@ fn look(rungs: Rungs, seen: Seen<'_>, passed_on: Rung) -> Step {
 
 /// The test never passed in its own VM. Does it in a fresh one?
 fn fresh(rungs: Rungs, seen: Seen<'_>) -> Step {
-    if seen.has_fresh_pass(Birth::Exec) {
+    if seen.has_sure_pass() {
         let failed_again = seen.count(Rung::Immediate) + seen.count(Rung::End) > 0;
         // Where nothing ran before it, no earlier test can have left anything.
         let flakiness = if failed_again && seen.trials[0].before > 0 {
@@ -179,11 +182,11 @@ fn fresh(rungs: Rungs, seen: Seen<'_>) -> Step {
         };
         return Step::Conclude(Verdict::Flaky(flakiness));
     }
-    if seen.has_fresh_pass(Birth::Fork) {
+    if let Some(doubt) = seen.doubtful_pass() {
         return if seen.count(Rung::Confirm) < rungs.fresh.max(1) {
             Step::Rerun(Rung::Confirm, Place::NewInterpreter)
         } else {
-            Step::Conclude(Verdict::Unclear(Doubt::OnlyInForks))
+            Step::Conclude(Verdict::Unclear(doubt))
         };
     }
     let done = seen.count(Rung::Fresh);
@@ -199,7 +202,7 @@ fn fresh(rungs: Rungs, seen: Seen<'_>) -> Step {
     } else if seen.has_pass(Rung::AfterItself) {
         unless_disturbed(seen, Verdict::Brittle)
     } else if reruns.all(|trial| trial.outcome.is_failure() || trial.rung == Rung::Replay) {
-        unless_disturbed(seen, Verdict::Broken)
+        unless_disturbed(seen, Verdict::Broken(Blame::NotAsked))
     } else {
         Step::Conclude(Verdict::Unclear(Doubt::NotRunAgain))
     }
@@ -224,7 +227,9 @@ fn pass_in_both(seen: Seen<'_>, passed_on: Rung) -> Step {
         | Rung::Look
         | Rung::AfterItself
         | Rung::Confirm
-        | Rung::Replay => Flakiness::NonBursty,
+        | Rung::Replay
+        | Rung::Base
+        | Rung::Report => Flakiness::NonBursty,
     };
     let mut passes = seen.of(passed_on).filter(|trial| trial.outcome.is_pass());
     let rebuilt = passes.any(|trial| trial.fixtures == Fixtures::Rebuilt);
@@ -305,9 +310,25 @@ impl<'a> Seen<'a> {
             .find(|rung| self.has_pass(*rung))
     }
 
-    fn has_fresh_pass(self, birth: Birth) -> bool {
-        let mut fresh = self.of(Rung::Fresh).chain(self.of(Rung::Confirm));
-        fresh.any(|trial| trial.birth == birth && trial.outcome.is_pass())
+    fn fresh_passes(self) -> impl Iterator<Item = &'a Trial> {
+        let fresh = self.of(Rung::Fresh).chain(self.of(Rung::Confirm));
+        fresh.filter(|trial| trial.outcome.is_pass())
+    }
+
+    /// A pass in a new interpreter that nobody watched.
+    fn has_sure_pass(self) -> bool {
+        let mut passes = self.fresh_passes();
+        passes.any(|trial| trial.birth == Birth::Exec && !trial.is_watched)
+    }
+
+    /// A pass in a fresh VM that a fork, or being watched, may have made.
+    fn doubtful_pass(self) -> Option<Doubt> {
+        let pass = self.fresh_passes().next()?;
+        Some(if pass.birth == Birth::Fork {
+            Doubt::OnlyInForks
+        } else {
+            Doubt::OnlyWatched
+        })
     }
 
     fn vm_is_usable(self) -> bool {
@@ -345,6 +366,7 @@ mod tests {
             vm: VmId(0),
             birth,
             before: 1,
+            is_watched: false,
             fixtures: Fixtures::AsInPlainRun,
             outcome,
             duration: Duration::ZERO,
@@ -452,7 +474,7 @@ mod tests {
     #[test]
     fn a_test_that_fails_each_time_is_broken_and_was_tried_in_a_new_interpreter() {
         let (verdict, climbed) = climb(Rungs::default(), true, |_, _, _| Outcome::Failed);
-        assert_eq!(verdict, Verdict::Broken);
+        assert_eq!(verdict, Verdict::Broken(Blame::NotAsked));
         assert_eq!(
             climbed[1..],
             [
@@ -496,7 +518,9 @@ mod tests {
             | Rung::Fresh
             | Rung::AfterItself
             | Rung::Confirm
-            | Rung::Replay => Outcome::Failed,
+            | Rung::Replay
+            | Rung::Base
+            | Rung::Report => Outcome::Failed,
         });
         assert_eq!(verdict, Verdict::Unclear(Doubt::NotRunAgain));
     }
@@ -604,7 +628,10 @@ mod tests {
         let step = |trials: &[Trial]| next_step(Rungs::default(), trials, ENDED);
         assert_eq!(step(&trials), Step::Rerun(Rung::Replay, Place::CheapestVm));
         trials.push(fail(Rung::Replay, Birth::Fork));
-        assert_eq!(step(&trials), Step::Conclude(Verdict::Broken));
+        assert_eq!(
+            step(&trials),
+            Step::Conclude(Verdict::Broken(Blame::NotAsked))
+        );
         trials[6].outcome = Outcome::Passed;
         assert_eq!(
             step(&trials),
@@ -614,7 +641,10 @@ mod tests {
         let disturbed = Verdict::Flaky(Flakiness::Disturbed);
         assert_eq!(step(&trials), Step::Conclude(disturbed));
         trials[7].outcome = Outcome::Failed;
-        assert_eq!(step(&trials), Step::Conclude(Verdict::Broken));
+        assert_eq!(
+            step(&trials),
+            Step::Conclude(Verdict::Broken(Blame::NotAsked))
+        );
     }
 
     #[test]
@@ -637,7 +667,10 @@ mod tests {
             Step::Rerun(Rung::Replay, Place::CheapestVm)
         );
         trials.push(trial(Rung::Replay, Birth::Fork, Outcome::Errored));
-        assert_eq!(step(&trials, ENDED), Step::Conclude(Verdict::Broken));
+        assert_eq!(
+            step(&trials, ENDED),
+            Step::Conclude(Verdict::Broken(Blame::NotAsked))
+        );
         trials[1].outcome = Outcome::Passed;
         let unclear = Verdict::Unclear(Doubt::SharedTearDown);
         assert_eq!(step(&trials, ENDED), Step::Conclude(unclear));
@@ -696,12 +729,17 @@ mod tests {
             });
             match verdict {
                 Verdict::Brittle => assert!(!fresh_passed && reruns.iter().any(Outcome::is_pass)),
-                Verdict::Broken => {
+                Verdict::Broken(_) => {
                     assert!(!reruns.is_empty() && reruns.iter().all(Outcome::is_failure));
                 }
-                Verdict::Flaky(_) | Verdict::Unclear(Doubt::OnlyInForks) => assert!(fresh_passed),
+                Verdict::Flaky(_) | Verdict::Unclear(Doubt::OnlyInForks | Doubt::OnlyWatched) => {
+                    assert!(fresh_passed);
+                }
                 Verdict::Unclear(Doubt::NotRunAgain) => assert!(!fresh_passed),
-                Verdict::Unclear(Doubt::SharedTearDown) => panic!("nothing of that was planted"),
+                Verdict::PreExisting
+                | Verdict::Unclear(Doubt::SharedTearDown | Doubt::OldReport) => {
+                    panic!("nothing of that was planted")
+                }
                 Verdict::Unexamined(_) => assert!(reruns.is_empty()),
             }
         }

@@ -4,13 +4,17 @@
 //! so far and says which experiment to do next, or what it concludes; `unflake-driver` does it.
 
 pub mod change;
+pub mod comparison;
 pub mod cost;
 pub mod event;
+pub mod intersect;
 pub mod ladder;
 pub mod outcome;
 pub mod pattern;
 pub mod plan;
 pub mod policy;
+pub mod rules;
 pub mod test;
 pub mod trial;
+pub mod usage;
 pub mod verdict;

@@ -1,6 +1,6 @@
-//! Patterns that name tests in `unflake.toml`.
+//! Patterns that name tests and files in `unflake.toml`.
 
-/// A pattern over test ids: `*` stands for any characters, also none; all others for themselves.
+/// A pattern over test ids or paths: `*` stands for any characters, also none; all others for themselves.
 ///
 /// Brackets and question marks mean themselves, because parametrised ids are full of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +10,11 @@ impl Pattern {
     /// A pattern; every text is one.
     pub fn new(text: &str) -> Self {
         Self(text.to_owned())
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 
     /// Whether the whole of `id` is of this form.

@@ -44,13 +44,14 @@ fn count_flaky(findings: &[Finding]) -> usize {
 mod tests {
     use super::*;
     use crate::test::TestId;
-    use crate::verdict::{Flakiness, Verdict};
+    use crate::verdict::{Blame, Flakiness, Verdict};
 
     fn found(verdict: Verdict) -> Finding {
         Finding {
             test: TestId::new("t"),
             verdict,
             trials: Vec::new(),
+            comparison: None,
         }
     }
 
@@ -64,8 +65,9 @@ mod tests {
     fn only_flaky_failures_can_be_forgiven() {
         assert!(LENIENT.is_met(&[]));
         assert!(LENIENT.is_met(&[found(FLAKY)]));
-        assert!(!LENIENT.is_met(&[found(FLAKY), found(Verdict::Broken)]));
+        assert!(!LENIENT.is_met(&[found(FLAKY), found(Verdict::Broken(Blame::NotAsked))]));
         assert!(!LENIENT.is_met(&[found(Verdict::Brittle)]));
+        assert!(!LENIENT.is_met(&[found(Verdict::PreExisting)]));
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Trial {
     pub before: usize,
     /// Whether it found shared fixtures as a plain run would.
     pub fixtures: Fixtures,
+    /// Whether what it used was watched, which can change how a test behaves.
+    pub is_watched: bool,
     /// How it ended.
     pub outcome: Outcome,
     /// The test's own time, as its framework measured it.
@@ -63,6 +65,10 @@ pub enum Rung {
     Confirm,
     /// In a fresh VM after the tests of its file that ran before it, with nothing rerun between.
     Replay,
+    /// Alone in a new interpreter, in a checkout of the base.
+    Base,
+    /// By another command, as its report says.
+    Report,
 }
 
 impl Rung {
@@ -78,14 +84,21 @@ impl Rung {
             Self::AfterItself => "after-itself",
             Self::Confirm => "confirm",
             Self::Replay => "replay",
+            Self::Base => "base",
+            Self::Report => "report",
         }
     }
 
     /// Whether it runs in a VM that had run something before.
     pub fn is_same_vm(self) -> bool {
         match self {
-            Self::Suite | Self::OwnRerun | Self::Immediate | Self::End | Self::AfterItself => true,
-            Self::Fresh | Self::Look | Self::Confirm | Self::Replay => false,
+            Self::Suite
+            | Self::OwnRerun
+            | Self::Immediate
+            | Self::End
+            | Self::AfterItself
+            | Self::Report => true,
+            Self::Fresh | Self::Look | Self::Confirm | Self::Replay | Self::Base => false,
         }
     }
 }
@@ -121,6 +134,8 @@ pub enum Birth {
     Exec,
     /// A copy of a VM as it was after collection, before any test ran.
     Fork,
+    /// By another command: all that is known of it is its report.
+    Elsewhere,
 }
 
 impl Birth {
@@ -129,6 +144,7 @@ impl Birth {
         match self {
             Self::Exec => "exec",
             Self::Fork => "fork",
+            Self::Elsewhere => "elsewhere",
         }
     }
 }

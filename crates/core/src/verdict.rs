@@ -1,5 +1,6 @@
 //! What many trials of one test say about it. The trials themselves are the evidence.
 
+use crate::comparison::Comparison;
 use crate::test::TestId;
 use crate::trial::Trial;
 
@@ -12,6 +13,8 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Every trial of it, the failure in the suite first.
     pub trials: Vec<Trial>,
+    /// How it stands to the latest changes, if it failed each time and there was a base to look at.
+    pub comparison: Option<Comparison>,
 }
 
 /// What a failing test is.
@@ -23,8 +26,10 @@ pub enum Verdict {
     Flaky(Flakiness),
     /// It fails in every fresh VM, and passed only after its own failed run.
     Brittle,
+    /// It failed each time it was run, and at the base too.
+    PreExisting,
     /// It failed each time it was run.
-    Broken,
+    Broken(Blame),
     /// The trials contradict each other in a way that must not be called flaky.
     Unclear(Doubt),
     /// It failed, and nothing was tried.
@@ -44,6 +49,21 @@ pub enum Flakiness {
     Disturbed,
     /// It passed in a fresh VM, and nothing says that an earlier test is to blame.
     Unplaced,
+    /// It failed each time, but it used nothing that changed since the base, where it passed.
+    Untouched,
+}
+
+/// What the latest changes have to do with a test that failed each time it was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// Nobody looked.
+    NotAsked,
+    /// The failing run went through them.
+    TouchesChange,
+    /// It was seen to go through none of them, but not all could be seen.
+    CannotTell,
+    /// There is no revision to compare with.
+    NoBase,
 }
 
 /// Why the trials do not settle it.
@@ -55,6 +75,10 @@ pub enum Doubt {
     NotRunAgain,
     /// The tear-down of fixtures that other tests share failed after it, and not in a replay.
     SharedTearDown,
+    /// It passes only while it is watched what it uses.
+    OnlyWatched,
+    /// It failed in a report that is older than the code.
+    OldReport,
 }
 
 /// Why nothing was tried.
@@ -74,12 +98,32 @@ impl Verdict {
         matches!(self, Self::Flaky(_))
     }
 
+    /// Whether it fails alone in a fresh VM, each time.
+    pub fn fails_alone(self) -> bool {
+        match self {
+            Self::Brittle
+            | Self::PreExisting
+            | Self::Broken(_)
+            | Self::Flaky(Flakiness::Untouched) => true,
+            Self::Flaky(
+                Flakiness::NonBursty
+                | Flakiness::Bursty
+                | Flakiness::StateDependent
+                | Flakiness::Disturbed
+                | Flakiness::Unplaced,
+            )
+            | Self::Unclear(_)
+            | Self::Unexamined(_) => false,
+        }
+    }
+
     /// The one word for it in reports.
     pub fn label(self) -> &'static str {
         match self {
             Self::Flaky(_) => "flaky",
             Self::Brittle => "brittle",
-            Self::Broken => "broken",
+            Self::PreExisting => "pre-existing",
+            Self::Broken(_) => "broken",
             Self::Unclear(_) => "unclear",
             Self::Unexamined(_) => "unexamined",
         }
@@ -93,13 +137,19 @@ impl Verdict {
             Self::Flaky(Flakiness::StateDependent) => Some("state-dependent"),
             Self::Flaky(Flakiness::Disturbed) => Some("disturbed"),
             Self::Flaky(Flakiness::Unplaced) => Some("unplaced"),
+            Self::Flaky(Flakiness::Untouched) => Some("untouched"),
+            Self::Broken(Blame::TouchesChange) => Some("touches-change"),
+            Self::Broken(Blame::CannotTell) => Some("cannot-tell"),
+            Self::Broken(Blame::NoBase) => Some("no-base"),
             Self::Unclear(Doubt::OnlyInForks) => Some("only-in-forks"),
             Self::Unclear(Doubt::NotRunAgain) => Some("not-run-again"),
             Self::Unclear(Doubt::SharedTearDown) => Some("shared-tear-down"),
+            Self::Unclear(Doubt::OnlyWatched) => Some("only-watched"),
+            Self::Unclear(Doubt::OldReport) => Some("old-report"),
             Self::Unexamined(Reason::TooManyFailures) => Some("too-many-failures"),
             Self::Unexamined(Reason::RerunsOff) => Some("reruns-off"),
             Self::Unexamined(Reason::Cut) => Some("cut"),
-            Self::Brittle | Self::Broken => None,
+            Self::Brittle | Self::PreExisting | Self::Broken(Blame::NotAsked) => None,
         }
     }
 
@@ -128,9 +178,30 @@ impl Verdict {
                 "fails alone in every fresh VM and passes only after itself: \
                  it needs state that its own failed run leaves behind"
             }
-            Self::Broken => "failed each time it was run",
+            Self::Flaky(Flakiness::Untouched) => {
+                "failed each time, but it uses nothing that changed since the base, and it passes \
+                 there: something outside the code makes it fail"
+            }
+            Self::PreExisting => "fails without your change too, in the same way",
+            Self::Broken(Blame::NotAsked) => "failed each time it was run",
+            Self::Broken(Blame::TouchesChange) => {
+                "failed each time it was run, and went through your change"
+            }
+            Self::Broken(Blame::CannotTell) => {
+                "failed each time it was run; whether your change is the cause cannot be told"
+            }
+            Self::Broken(Blame::NoBase) => {
+                "failed each time it was run; there is no base to compare your change with"
+            }
             Self::Unclear(Doubt::OnlyInForks) => {
                 "passes in forked VMs but not in a new interpreter: not called flaky"
+            }
+            Self::Unclear(Doubt::OnlyWatched) => {
+                "passes in a fresh VM only while unflake watches what it uses: not called flaky"
+            }
+            Self::Unclear(Doubt::OldReport) => {
+                "failed in the report and passes now, but files have changed since the report: \
+                 not called flaky"
             }
             Self::Unclear(Doubt::NotRunAgain) => "a rerun did not run it: not called flaky",
             Self::Unclear(Doubt::SharedTearDown) => {

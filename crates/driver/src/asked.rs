@@ -28,6 +28,8 @@ pub(crate) struct Asked {
     pub(crate) before: usize,
     /// Whether shared fixtures are as a plain run would have left them.
     pub(crate) fixtures: Fixtures,
+    /// Whether the VM writes down what it uses.
+    pub(crate) is_watched: bool,
     /// From when on its cost is counted.
     pub(crate) since: Instant,
 }
@@ -127,6 +129,7 @@ impl Asked {
             birth: self.birth,
             before: self.before,
             fixtures: self.fixtures,
+            is_watched: self.is_watched,
             outcome,
             duration: cost,
             cost,
@@ -159,6 +162,7 @@ mod tests {
             test: TestId::new("a.py::t"),
             rung: Rung::Immediate,
             vm: VmId(0),
+            is_watched: false,
             birth: Birth::Exec,
             before: 0,
             fixtures: Fixtures::AsInPlainRun,

@@ -15,10 +15,13 @@ use unflake_core::event::{Event, Note};
 use unflake_core::ladder::{Place, Stage, Step};
 use unflake_core::test::TestId;
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
+use unflake_core::verdict::Verdict;
 
 use crate::asked::Asked;
+use crate::comparing::watch;
 use crate::fleet::Happening;
 use crate::protocol::{Command, Name, Target};
+use crate::pytest::Project;
 use crate::session::{Halt, Mould, Session};
 
 /// A test in a fork gets at least this long before the fork itself is blamed for the delay.
@@ -64,8 +67,13 @@ impl Session {
         while !self.suspects[at].is_judged {
             let (rung, place) = match self.step(&self.suspects[at], self.stage(at)) {
                 Step::Rerun(rung, place) => (rung, place),
+                Step::Conclude(Verdict::Broken(_)) => {
+                    let (verdict, comparison) = self.compare(at)?;
+                    self.judge(at, verdict, comparison);
+                    break;
+                }
                 Step::Conclude(verdict) => {
-                    self.judge(at, verdict);
+                    self.judge(at, verdict, None);
                     break;
                 }
                 Step::Wait => unreachable!("after the suite there is nothing to wait for"),
@@ -177,16 +185,29 @@ impl Session {
         let since = Instant::now();
         let test = self.suspects[at].test.clone();
         let suite = self.listed();
+        let setup = self.wish.project.setup(suite);
         // A replay needs the tests before it as well.
-        let alone = (rung != Rung::Replay).then(|| self.wish.project.start_alone(suite, &test));
+        let alone = (rung != Rung::Replay).then(|| Project::start_alone(&setup, &test));
         let whole = self.wish.project.start(true, &suite.replay);
         let mut trouble = None;
         for start in [alone.flatten(), Some(whole)].into_iter().flatten() {
-            let vm = self.spawn(start)?;
+            let watched = self.begin_watch(at, rung);
+            let vm = self.spawn(if watched.is_some() {
+                watch(start)
+            } else {
+                start
+            })?;
+            if watched.is_some() {
+                self.watched_vms.insert(vm);
+            }
             match self.await_test(at, vm)? {
                 None => {
                     *fresh = Some(vm);
-                    return self.try_in(at, rung, vm, since);
+                    let trial = self.try_in(at, rung, vm, since);
+                    if let Some(watched) = watched {
+                        self.end_watch(at, vm, &watched);
+                    }
+                    return trial;
                 }
                 Some(said) => {
                     self.leave(Some(vm))?;
@@ -209,7 +230,7 @@ impl Session {
     }
 
     /// Waits until a new interpreter has listed a suspect; what it said instead if it has not.
-    fn await_test(&mut self, at: usize, vm: VmId) -> Result<Option<String>, Halt> {
+    pub(crate) fn await_test(&mut self, at: usize, vm: VmId) -> Result<Option<String>, Halt> {
         let patience = COLLECTING.max(self.collecting * 10);
         let deadline = Instant::now() + patience;
         loop {
@@ -243,7 +264,13 @@ impl Session {
     }
 
     /// Runs a suspect again in a VM that is ready for it, in the way of its rung.
-    fn try_in(&mut self, at: usize, rung: Rung, vm: VmId, since: Instant) -> Result<Trial, Halt> {
+    pub(crate) fn try_in(
+        &mut self,
+        at: usize,
+        rung: Rung,
+        vm: VmId,
+        since: Instant,
+    ) -> Result<Trial, Halt> {
         let test = self.suspects[at].test.clone();
         let before = match rung {
             // Itself first, with shared fixtures left alive, as they are between tests of a suite.
@@ -255,7 +282,9 @@ impl Session {
             | Rung::End
             | Rung::Fresh
             | Rung::Look
-            | Rung::Confirm => Vec::new(),
+            | Rung::Confirm
+            | Rung::Base
+            | Rung::Report => Vec::new(),
         };
         let limit = self.limit(at, vm);
         for (place, one) in before.iter().enumerate() {
@@ -321,7 +350,7 @@ impl Session {
     }
 
     /// Ends a fresh VM that is not needed any more.
-    fn leave(&mut self, fresh: Option<VmId>) -> Result<(), Halt> {
+    pub(crate) fn leave(&mut self, fresh: Option<VmId>) -> Result<(), Halt> {
         let Some(vm) = fresh else { return Ok(()) };
         self.fleet.tell(vm, &Command::Finish {});
         self.await_end(vm, LEAVING)?;
@@ -338,6 +367,7 @@ impl Session {
             rung,
             vm,
             birth,
+            is_watched: self.watched_vms.contains(&vm),
             before: self.fleet.count_trial(vm),
             fixtures: if is_rebuilt {
                 Fixtures::Rebuilt

@@ -16,6 +16,8 @@ pub enum Command {
         args: Vec<String>,
         /// Whether the framework's own reports and caches belong to another VM.
         guest: bool,
+        /// Whether to write what the VM uses into `<vm>.usage` beside the channel.
+        watch: bool,
     },
     /// Collect the tests, as this one of several parallel VMs, or alone.
     Collect {

@@ -10,7 +10,7 @@ use unflake_core::test::TestId;
 use crate::protocol::{Collected, Command};
 
 /// The runner, as it is written beside the channel of a run.
-const RUNNER: [(&str, &str); 4] = [
+const RUNNER: [(&str, &str); 7] = [
     (
         "unflake_pytest.py",
         include_str!("../../../runners/pytest/unflake_pytest.py"),
@@ -27,6 +27,18 @@ const RUNNER: [(&str, &str); 4] = [
         "unflake_reports.py",
         include_str!("../../../runners/pytest/unflake_reports.py"),
     ),
+    (
+        "unflake_usage.py",
+        include_str!("../../../runners/pytest/unflake_usage.py"),
+    ),
+    (
+        "unflake_blocks.py",
+        include_str!("../../../runners/pytest/unflake_blocks.py"),
+    ),
+    (
+        "children/sitecustomize.py",
+        include_str!("../../../runners/pytest/children/sitecustomize.py"),
+    ),
 ];
 
 /// Starts the runner. A process that tests spawn imports the main file again, so there is none.
@@ -42,6 +54,53 @@ pub struct Project {
     pub python: Utf8PathBuf,
     /// The user's arguments for pytest.
     pub args: Vec<String>,
+    /// Folders from which it imports before all others: none, unless the project was moved.
+    pub import_first: Vec<Utf8PathBuf>,
+}
+
+/// Under which configuration a project's tests run.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    /// The folder that names are relative to.
+    pub(crate) root: Utf8PathBuf,
+    /// pytest's configuration file, if there is one.
+    pub(crate) config_file: Option<Utf8PathBuf>,
+    /// The user's arguments without the paths and ids among them.
+    pub(crate) options: Vec<String>,
+    /// Arguments that make another VM behave as the first.
+    pub(crate) replay: Vec<String>,
+}
+
+impl Setup {
+    /// The same in another place.
+    pub(crate) fn moved(&self, from: &Utf8Path, to: &Utf8Path) -> Self {
+        let config_file = self.config_file.as_deref();
+        Self {
+            root: move_path(&self.root, from, to),
+            config_file: config_file.map(|file| move_path(file, from, to)),
+            options: move_args(&self.options, from, to),
+            replay: self.replay.clone(),
+        }
+    }
+}
+
+fn move_path(path: &Utf8Path, from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
+    let inside = path.strip_prefix(from);
+    inside.map_or_else(|_| path.to_owned(), |inside| to.join(inside))
+}
+
+/// Arguments with the absolute paths among them moved, also those after a `=`.
+fn move_args(args: &[String], from: &Utf8Path, to: &Utf8Path) -> Vec<String> {
+    let moved = args.iter().map(|arg| {
+        let (name, value) = arg.rsplit_once('=').unwrap_or(("", arg));
+        let value = move_path(Utf8Path::new(value), from, to);
+        if arg.contains('=') {
+            format!("{name}={value}")
+        } else {
+            value.into_string()
+        }
+    });
+    moved.collect()
 }
 
 /// A dump of stacks without the frames below a test, which are pytest's and ours.
@@ -63,7 +122,7 @@ impl Project {
     /// Writes the runner into `folder`.
     pub(crate) fn install_runner(folder: &Utf8Path) -> io::Result<()> {
         let runner = folder.join("runner");
-        fs::create_dir(&runner)?;
+        fs::create_dir_all(runner.join("children"))?;
         for (name, text) in RUNNER {
             fs::write(runner.join(name), text)?;
         }
@@ -77,36 +136,75 @@ impl Project {
             .args(["-c", BOOTSTRAP])
             .arg(folder.join("runner"))
             .current_dir(&self.folder);
+        if !self.import_first.is_empty() {
+            let inherited = std::env::var("PYTHONPATH").ok();
+            let folders = self.import_first.iter().map(ToString::to_string);
+            let folders: Vec<String> = folders.chain(inherited).collect();
+            process.env("PYTHONPATH", folders.join(":"));
+        }
         process
+    }
+
+    /// The project in another place, where it imports from `import_first` before all else.
+    pub(crate) fn moved(
+        &self,
+        from: &Utf8Path,
+        to: &Utf8Path,
+        import_first: impl Iterator<Item = Utf8PathBuf>,
+    ) -> Self {
+        Self {
+            folder: move_path(&self.folder, from, to),
+            python: self.python.clone(),
+            args: move_args(&self.args, from, to),
+            import_first: import_first.filter(|folder| folder.is_dir()).collect(),
+        }
     }
 
     /// Starts pytest as the user would, or, as a guest, without its own reports.
     pub(crate) fn start(&self, guest: bool, replay: &[String]) -> Command {
         let args = self.args.iter().chain(replay).cloned().collect();
-        Command::Start { args, guest }
+        Command::Start {
+            args,
+            guest,
+            watch: false,
+        }
+    }
+
+    /// The configuration under which the suite runs.
+    pub(crate) fn setup(&self, suite: &Collected) -> Setup {
+        Setup {
+            root: Utf8PathBuf::from(&suite.root),
+            config_file: suite.config_file.as_ref().map(Utf8PathBuf::from),
+            options: self.options(suite),
+            replay: suite.replay.clone(),
+        }
     }
 
     /// Starts pytest for one test alone, under the configuration of the whole suite.
     ///
     /// `None` if the test's name does not begin with a file, so that pytest could not select it.
-    pub(crate) fn start_alone(&self, suite: &Collected, test: &TestId) -> Option<Command> {
-        let root = Utf8Path::new(&suite.root);
+    pub(crate) fn start_alone(setup: &Setup, test: &TestId) -> Option<Command> {
+        let root = &setup.root;
         let (file, rest) = test.name().split_once("::").unwrap_or((test.name(), ""));
         if !root.join(file).is_file() || file.contains('[') {
             return None;
         }
-        let mut args = self.options(suite);
+        let mut args = setup.options.clone();
         let own_config = args
             .iter()
             .any(|arg| arg == "-c" || arg.starts_with("--config-file"));
-        if let (Some(config_file), false) = (&suite.config_file, own_config) {
-            args.extend(["-c".to_owned(), config_file.clone()]);
+        if let (Some(config_file), false) = (&setup.config_file, own_config) {
+            args.extend(["-c".to_owned(), config_file.to_string()]);
         }
         args.push(format!("--rootdir={root}"));
-        args.extend(suite.replay.iter().cloned());
+        args.extend(setup.replay.iter().cloned());
         let separator = if rest.is_empty() { "" } else { "::" };
         args.push(format!("{}{separator}{rest}", root.join(file)));
-        Some(Command::Start { args, guest: true })
+        Some(Command::Start {
+            args,
+            guest: true,
+            watch: false,
+        })
     }
 
     /// The user's arguments without the paths and ids among them.

@@ -2,6 +2,7 @@
 
 use unflake_core::trial::VmId;
 
+use crate::difference::DifferenceError;
 use crate::fleet::StartError;
 
 /// Why a run has no result.
@@ -60,6 +61,9 @@ pub enum RunError {
         "pytest's options ask that no test runs (--collect-only, --setup-only or --setup-plan)"
     )]
     CollectOnly,
+    /// The user wants to know about the latest changes, and they cannot be known.
+    #[error(transparent)]
+    Against(#[from] DifferenceError),
     /// The runner said something that is not in the protocol.
     #[error("the runner in {vm} broke the protocol: {line}")]
     Protocol {

@@ -13,6 +13,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
+use unflake_core::comparison::Comparison;
 use unflake_core::event::{Ending, Event, Note};
 use unflake_core::ladder::{Stage, Step, next_step};
 use unflake_core::plan::Plan;
@@ -21,10 +22,13 @@ use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
 use unflake_core::verdict::{Finding, Reason, Verdict};
 
 use crate::asked::last_lines;
+use crate::comparing::{Changes, Used};
+use crate::difference::Against;
 use crate::fleet::{Fate, Fleet, Happening, Interrupter, StartError};
 use crate::protocol::{Collected, Command, Worker};
 use crate::pytest::Project;
 use crate::run_error::RunError;
+use crate::worktree::BaseTree;
 
 /// How long a VM that was told to finish may take for it.
 const FINISHING: Duration = Duration::from_secs(60);
@@ -40,6 +44,8 @@ pub struct Wish {
     pub jobs: Option<usize>,
     /// How fresh VMs are made; `None` is the cheapest way that works.
     pub fresh_by: Option<Birth>,
+    /// What is wanted about the latest changes; `None` if nothing.
+    pub against: Option<Against>,
 }
 
 /// One run.
@@ -61,6 +67,13 @@ pub struct Session {
     pub(crate) too_many_failures: bool,
     /// The VMs that ran the suite and are still there.
     pub(crate) suite_vms: Vec<VmId>,
+    /// The VMs that write down what they use.
+    pub(crate) watched_vms: HashSet<VmId>,
+    /// What changed since the base.
+    pub(crate) changes: Changes,
+    /// A checkout of the base, once one is needed.
+    pub(crate) base_tree: Option<BaseTree>,
+    pub(crate) spent_at_base: Duration,
     folder: Utf8PathBuf,
     events: Sender<Event>,
 }
@@ -76,6 +89,8 @@ pub(crate) struct Suspect {
     pub(crate) test: TestId,
     pub(crate) worker: Option<Worker>,
     pub(crate) trials: Vec<Trial>,
+    /// What it used when it was watched.
+    pub(crate) used: Option<Used>,
     pub(crate) is_judged: bool,
 }
 
@@ -148,6 +163,10 @@ impl Session {
             collecting: Duration::ZERO,
             too_many_failures: false,
             suite_vms: Vec::new(),
+            watched_vms: HashSet::new(),
+            changes: Changes::Unread,
+            base_tree: None,
+            spent_at_base: Duration::ZERO,
             folder,
             events,
         })
@@ -173,10 +192,10 @@ impl Session {
 
     /// Runs the suite and examines its failures. Whatever happens, no VM is left behind.
     pub fn run(mut self) -> Result<(), RunError> {
-        let ending = match self.open() {
-            Ok(first) => self.examine(first),
-            Err(halt) => Err(halt),
-        };
+        let ending = self
+            .check_against()
+            .and_then(|()| self.open())
+            .and_then(|first| self.examine(first));
         match ending {
             Ok(ending) => {
                 self.tell(Event::Ended(ending));
@@ -299,6 +318,7 @@ impl Session {
                 test: trial.test.clone(),
                 worker,
                 trials: vec![trial],
+                used: None,
                 is_judged: false,
             });
         }
@@ -344,13 +364,14 @@ impl Session {
         )
     }
 
-    pub(crate) fn judge(&mut self, at: usize, verdict: Verdict) {
+    pub(crate) fn judge(&mut self, at: usize, verdict: Verdict, comparison: Option<Comparison>) {
         let suspect = &mut self.suspects[at];
         suspect.is_judged = true;
         let finding = Finding {
             test: suspect.test.clone(),
             verdict,
             trials: suspect.trials.clone(),
+            comparison,
         };
         self.tell(Event::Judged(finding));
     }
@@ -358,7 +379,7 @@ impl Session {
     fn judge_unfinished(&mut self) {
         for at in 0..self.suspects.len() {
             if !self.suspects[at].is_judged {
-                self.judge(at, Verdict::Unexamined(Reason::Cut));
+                self.judge(at, Verdict::Unexamined(Reason::Cut), None);
             }
         }
     }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use camino::Utf8Path;
 use unflake_core::verdict::{Finding, Verdict};
 
-use super::{Report, markdown};
+use super::{Report, changes, markdown};
 
 /// Writes annotations to `stderr` and the summary to the file that GitHub names, when run there.
 pub(crate) fn write(report: &Report, stderr: &mut impl Write) -> io::Result<()> {
@@ -41,9 +41,11 @@ fn annotations(report: &Report) -> Vec<String> {
 fn annotate(report: &Report, finding: &Finding) -> String {
     let level = match finding.verdict {
         Verdict::Flaky(_) => "warning",
-        Verdict::Brittle | Verdict::Broken | Verdict::Unclear(_) | Verdict::Unexamined(_) => {
-            "error"
-        }
+        Verdict::Brittle
+        | Verdict::PreExisting
+        | Verdict::Broken(_)
+        | Verdict::Unclear(_)
+        | Verdict::Unexamined(_) => "error",
     };
     let place = report.test(&finding.test).map_or_else(String::new, |test| {
         let file = in_workspace(report, &test.file);
@@ -54,7 +56,9 @@ fn annotate(report: &Report, finding: &Finding) -> String {
         .trials
         .first()
         .map_or("", |trial| &trial.account.message);
-    let message = data(&format!("{}\n{message}", finding.verdict.meaning()));
+    let mut lines = vec![finding.verdict.meaning().to_owned(), message.to_owned()];
+    lines.extend(finding.comparison.iter().flat_map(changes::describe));
+    let message = data(&lines.join("\n"));
     format!("::{level} {place}title={title}::{message}")
 }
 

@@ -8,7 +8,7 @@ use unflake_core::event::Ending;
 use unflake_core::trial::{Birth, Trial};
 use unflake_core::verdict::{Finding, Verdict};
 
-use super::{Report, describe_note, plural, seconds};
+use super::{Report, changes, describe_note, plural, seconds};
 use crate::printable::{printable, printable_lines};
 
 /// The whole report. It ends without a line break.
@@ -60,6 +60,16 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
     for trial in &finding.trials {
         write_trial(text, trial);
     }
+    let changes = finding.comparison.iter().flat_map(changes::describe);
+    for (place, line) in changes.enumerate() {
+        let title = if place == 0 { "changes:" } else { "        " };
+        let _ = writeln!(
+            text,
+            "           {} {}",
+            style(title).dim(),
+            printable(&line)
+        );
+    }
     let repeat = report.invocation.repeat(report, finding);
     let _ = writeln!(
         text,
@@ -87,6 +97,7 @@ fn write_trial(text: &mut String, trial: &Trial) {
     let place = match trial.birth {
         Birth::Exec => trial.vm.to_string(),
         Birth::Fork => format!("{} fork", trial.vm),
+        Birth::Elsewhere => "elsewhere".to_owned(),
     };
     let message = cut(&printable(&trial.account.message), 70);
     let line = format!(
@@ -156,6 +167,11 @@ fn conclusion(report: &Report) -> String {
         ),
         (counts.unclear, "unclear", Style::new().red().bold()),
         (counts.brittle, "brittle", Style::new().red().bold()),
+        (
+            counts.pre_existing,
+            "pre-existing",
+            Style::new().red().bold(),
+        ),
         (counts.flaky, "flaky", Style::new().yellow().bold()),
         (counts.passed, "passed", Style::new().green()),
         (counts.skipped, "skipped", Style::new().dim()),
@@ -201,9 +217,11 @@ fn conclusion(report: &Report) -> String {
 fn colour(verdict: Verdict) -> Style {
     match verdict {
         Verdict::Flaky(_) => Style::new().yellow().bold(),
-        Verdict::Brittle | Verdict::Broken | Verdict::Unclear(_) | Verdict::Unexamined(_) => {
-            Style::new().red().bold()
-        }
+        Verdict::Brittle
+        | Verdict::PreExisting
+        | Verdict::Broken(_)
+        | Verdict::Unclear(_)
+        | Verdict::Unexamined(_) => Style::new().red().bold(),
     }
 }
 

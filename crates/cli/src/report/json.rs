@@ -1,5 +1,7 @@
 //! The JSON report. `docs/json.md` describes the schema; a change that breaks readers raises it.
 
+mod changes;
+
 use std::time::Duration;
 
 use serde::Serialize;
@@ -8,6 +10,7 @@ use unflake_core::event::Ending;
 use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
 
+use self::changes::{JsonChanges, to_json_changes};
 use super::{Counts, Report, describe_note};
 
 /// The schema's name and version.
@@ -53,6 +56,7 @@ struct JsonCounts {
     not_run: usize,
     flaky: usize,
     brittle: usize,
+    pre_existing: usize,
     broken: usize,
     unclear: usize,
     unexamined: usize,
@@ -69,6 +73,7 @@ struct JsonFinding<'a> {
     kind: Option<&'static str>,
     meaning: &'static str,
     repeat: String,
+    changes: Option<JsonChanges<'a>>,
     attempts: Vec<JsonTrial<'a>>,
 }
 
@@ -81,6 +86,7 @@ struct JsonTrial<'a> {
     vm: u32,
     birth: &'static str,
     before: usize,
+    watched: bool,
     message: &'a str,
     text: &'a str,
     output: &'a str,
@@ -181,6 +187,7 @@ fn to_json_counts(counts: Counts) -> JsonCounts {
         not_run: counts.not_run,
         flaky: counts.flaky,
         brittle: counts.brittle,
+        pre_existing: counts.pre_existing,
         broken: counts.broken,
         unclear: counts.unclear,
         unexamined: counts.unexamined,
@@ -199,6 +206,7 @@ fn to_json_finding<'a>(report: &'a Report, finding: &'a Finding) -> JsonFinding<
         kind: finding.verdict.kind(),
         meaning: finding.verdict.meaning(),
         repeat: report.invocation.repeat(report, finding),
+        changes: finding.comparison.as_ref().map(to_json_changes),
         attempts: finding.trials.iter().map(to_json_trial).collect(),
     }
 }
@@ -212,6 +220,7 @@ fn to_json_trial(trial: &Trial) -> JsonTrial<'_> {
         vm: trial.vm.0,
         birth: trial.birth.label(),
         before: trial.before,
+        watched: trial.is_watched,
         message: &trial.account.message,
         text: &trial.account.text,
         output: &trial.account.output,

@@ -12,7 +12,7 @@ use unflake_core::test::Test;
 use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
 
-use super::{Report, SuiteRun};
+use super::{Report, SuiteRun, changes};
 
 /// The report as XML.
 pub(crate) fn write(
@@ -90,6 +90,10 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
         case.add_property(Property::new("unflake.verdict", finding.verdict.label()));
         case.add_property(Property::new("unflake.meaning", finding.verdict.meaning()));
         case.add_property(Property::new("unflake.attempts", attempts(finding)));
+        if let Some(comparison) = &finding.comparison {
+            let changes = changes::describe(comparison).join("; ");
+            case.add_property(Property::new("unflake.changes", changes));
+        }
         let repeat = report.invocation.repeat(report, finding);
         case.add_property(Property::new("unflake.repeat", repeat));
         let first = finding.trials.first().filter(|_| !is_forgiven);

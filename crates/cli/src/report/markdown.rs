@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unflake_core::verdict::Finding;
 
-use super::{Report, plural, seconds};
+use super::{Report, changes, plural, seconds};
 use crate::printable::{printable, printable_lines};
 
 /// How much of a failure text a summary holds.
@@ -74,6 +74,17 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
             trial.birth.label(),
             cell(&trial.account.message)
         );
+    }
+    let changes: Vec<String> = finding
+        .comparison
+        .iter()
+        .flat_map(changes::describe)
+        .collect();
+    if !changes.is_empty() {
+        text.push_str("\nThe latest changes:\n\n");
+        for line in changes {
+            let _ = writeln!(text, "- {}", cell(&line));
+        }
     }
     text.push_str("\nRepeat it:\n\n");
     write_block(text, &report.invocation.repeat(report, finding));

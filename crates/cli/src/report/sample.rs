@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use clap::Parser;
+use unflake_core::change::{ChangeKind, Lines};
+use unflake_core::comparison::{AtBase, Base, Comparison};
 use unflake_core::event::{CollectionError, Ending, Event, Listing, Note};
+use unflake_core::intersect::{How, Intersection, Touch, Unknown};
 use unflake_core::outcome::Outcome;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
-use unflake_core::verdict::{Finding, Flakiness, Verdict};
+use unflake_core::verdict::{Blame, Finding, Flakiness, Verdict};
 
 use super::Report;
 use crate::args::RunArgs;
@@ -59,7 +62,11 @@ fn events() -> Vec<Event> {
     events.extend(trials.cloned().map(Event::TrialEnded));
     let flaky = Verdict::Flaky(Flakiness::NonBursty);
     events.push(judged(CHANCE, flaky, &chance));
-    events.push(judged(BROKEN, Verdict::Broken, &broken));
+    events.push(judged(
+        BROKEN,
+        Verdict::Broken(Blame::TouchesChange),
+        &broken,
+    ));
     events.push(Event::Ended(Ending::Completed));
     events
 }
@@ -100,6 +107,7 @@ fn trial(id: &str, rung: Rung, vm: u32, outcome: Outcome) -> Trial {
         birth: if vm == 2 { Birth::Fork } else { Birth::Exec },
         before: 0,
         fixtures: Fixtures::AsInPlainRun,
+        is_watched: false,
         outcome,
         duration: Duration::from_millis(12),
         cost: Duration::from_millis(20 * u64::from(vm + 1)),
@@ -118,5 +126,40 @@ fn judged(id: &str, verdict: Verdict, trials: &[Trial]) -> Event {
         test: TestId::new(id),
         verdict,
         trials: trials.to_vec(),
+        comparison: (id == BROKEN).then(comparison),
     })
+}
+
+fn comparison() -> Comparison {
+    let touch = |path: &str, function: Option<&str>, how| Touch {
+        path: path.to_owned(),
+        kind: ChangeKind::Modified,
+        function: function.map(ToOwned::to_owned),
+        lines: vec![
+            Lines {
+                first: 12,
+                last: 14,
+            },
+            Lines {
+                first: 20,
+                last: 20,
+            },
+        ],
+        how,
+    };
+    Comparison {
+        base: Base {
+            commit: "5f3c0a1d9e7b4c2a8f6e1d0b3a9c8e7f5d4b2a10".to_owned(),
+            what: "where the branch left origin/main".to_owned(),
+        },
+        changed_files: 3,
+        intersection: Intersection {
+            touches: vec![
+                touch("shop/cart.py", Some("Cart.total"), How::Ran),
+                touch("shop/<prices>.py", None, How::Imported),
+            ],
+            unknowns: vec![Unknown::Process("make assets".to_owned())],
+        },
+        at_base: AtBase::Passed,
+    }
 }

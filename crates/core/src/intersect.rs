@@ -1,0 +1,349 @@
+//! INTERSECT: does a failing run depend on what changed? (Eloussi 2015, 3 (3), 4.4 and Ch. 5)
+//!
+//! Safe before precise: a change is ruled out only where every way in which a run could depend on it
+//! was watched. What could not be watched is an unknown, and with an unknown nothing is disjoint.
+
+use crate::change::{Change, ChangeKind, Function, Lines, Source};
+use crate::rules::Rules;
+use crate::usage::{FileUse, Usage};
+
+/// Through which changes a run went, and what nobody can know about it.
+pub fn intersect(changes: &[Change], usage: &Usage, rules: &Rules) -> Intersection {
+    let relevant: Vec<&Change> = changes
+        .iter()
+        .filter(|change| !rules.is_never(&change.file.path))
+        .collect();
+    let mut found = Intersection::default();
+    for change in &relevant {
+        let path = &change.file.path;
+        let touches = if rules.is_always(path) {
+            vec![Touch::whole(change, How::CannotRuleOut)]
+        } else {
+            touches_of(change, usage)
+        };
+        if touches.is_empty() {
+            found.unknowns.extend(native_unknown(change, usage));
+        }
+        found.touches.extend(touches);
+    }
+    if !relevant.is_empty() {
+        let programs = usage.unfollowed.iter().cloned();
+        found.unknowns.extend(programs.map(Unknown::Process));
+        let reads_git =
+            |(path, file): (&String, &FileUse)| path.starts_with(".git/") && file.is_read;
+        if usage.files.iter().any(reads_git) {
+            found.unknowns.push(Unknown::Repository);
+        }
+        let generated = usage.generated.iter();
+        let generated = generated.filter(|path| !rules.is_never(path)).cloned();
+        found.unknowns.extend(generated.map(Unknown::Generated));
+    }
+    found.unknowns.dedup();
+    found
+}
+
+/// How a run stands to the changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Intersection {
+    /// What it went through.
+    pub touches: Vec<Touch>,
+    /// What it may have gone through, unseen.
+    pub unknowns: Vec<Unknown>,
+}
+
+impl Intersection {
+    /// Whether the run shows that it depends on no change.
+    pub fn is_disjoint(&self) -> bool {
+        self.touches.is_empty() && self.unknowns.is_empty()
+    }
+}
+
+/// A change that a run went through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// The file.
+    pub path: String,
+    /// How the file differs.
+    pub kind: ChangeKind,
+    /// The function, if it is one; else the file's own block or the whole file.
+    pub function: Option<String>,
+    /// The changed lines of it, in the work tree's version.
+    pub lines: Vec<Lines>,
+    /// How the run depends on it.
+    pub how: How,
+}
+
+/// How a run depends on a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It ran the function.
+    Ran,
+    /// It imported the file, so its module-level code ran.
+    Imported,
+    /// It read the file.
+    Read,
+    /// It asked whether the file is there, or for its times.
+    LookedAt,
+    /// It listed the folder that the file came to or went from.
+    Listed,
+    /// It looked for a module that this file was.
+    Sought,
+    /// It used a copy of the file that lies elsewhere.
+    Copy {
+        /// Where.
+        path: String,
+    },
+    /// Every test may depend on such a file.
+    CannotRuleOut,
+}
+
+impl How {
+    /// What the run did with the change, as a verb in the past.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Ran => "ran",
+            Self::Imported => "imported",
+            Self::Read => "read",
+            Self::LookedAt => "looked for",
+            Self::Listed => "listed its folder",
+            Self::Sought => "tried to import",
+            Self::Copy { .. } => "used a copy",
+            Self::CannotRuleOut => "may depend on it",
+        }
+    }
+}
+
+/// Something that a run may depend on and that nobody watched.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unknown {
+    /// It started a program, and what that read is not known.
+    Process(String),
+    /// It loaded a native library of the project, and a source of such libraries changed.
+    NativeSource {
+        /// The library.
+        library: String,
+        /// The changed file.
+        path: String,
+    },
+    /// It loaded a native library that may have read a changed file, and the system did not watch.
+    NativeReader {
+        /// The library.
+        library: String,
+        /// The changed file.
+        path: String,
+    },
+    /// It used a file that git does not track, and that may have been made from what changed.
+    Generated(String),
+    /// It read the repository's own records, which every commit changes.
+    Repository,
+    /// It is not known what the run used.
+    NotWatched,
+}
+
+/// The endings of files that native libraries are made from.
+const NATIVE_SOURCES: [&str; 27] = [
+    "c", "cc", "cpp", "cxx", "c++", "h", "hh", "hpp", "hxx", "inl", "pyx", "pxd", "pxi", "rs",
+    "go", "f", "for", "f77", "f90", "f95", "cu", "cuh", "s", "asm", "zig", "m", "mm",
+];
+
+impl Touch {
+    fn whole(change: &Change, how: How) -> Self {
+        Self {
+            path: change.file.path.clone(),
+            kind: change.file.kind,
+            function: None,
+            lines: change.file.lines.clone(),
+            how,
+        }
+    }
+}
+
+fn touches_of(change: &Change, usage: &Usage) -> Vec<Touch> {
+    let path = &change.file.path;
+    let by_file = match change.file.kind {
+        ChangeKind::Modified => modified(change, usage),
+        ChangeKind::Added | ChangeKind::Deleted => came_or_went(change, usage),
+        ChangeKind::Submodule => submodule(change, usage),
+    };
+    if !by_file.is_empty() {
+        return by_file;
+    }
+    let mut copies = usage.elsewhere.iter().filter(|copy| is_copy(path, copy));
+    let copy = copies.next().cloned();
+    let touch = copy.map(|path| Touch::whole(change, How::Copy { path }));
+    touch.into_iter().collect()
+}
+
+fn modified(change: &Change, usage: &Usage) -> Vec<Touch> {
+    let Some(file) = usage.files.get(&change.file.path) else {
+        return Vec::new();
+    };
+    // The times of a source file matter to nobody who does not read it; its mode may.
+    let is_mode_only = change.file.lines.is_empty();
+    let tells_by_looks = is_mode_only || !change.file.is_python();
+    if file.is_read {
+        vec![Touch::whole(change, How::Read)]
+    } else if file.is_looked_at && tells_by_looks {
+        vec![Touch::whole(change, How::LookedAt)]
+    } else if let Some(source) = &change.source {
+        blocks(change, source, file, usage.blind.is_some())
+    } else if file.has_content() {
+        vec![Touch::whole(change, How::Imported)]
+    } else {
+        Vec::new()
+    }
+}
+
+/// The changed blocks of a source file that ran.
+fn blocks(change: &Change, source: &Source, file: &FileUse, is_blind: bool) -> Vec<Touch> {
+    if !file.has_content() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    if source.is_changed {
+        let in_function = |line: u32| {
+            let mut changed = source.functions.iter().filter(|one| one.is_changed);
+            changed.any(|function| function.lines.contains(line))
+        };
+        let mut lines = change.file.lines.clone();
+        lines.retain(|lines| !(in_function(lines.first) && in_function(lines.last)));
+        let mut touch = Touch::whole(change, How::Imported);
+        if !lines.is_empty() {
+            touch.lines = lines;
+        }
+        found.push(touch);
+    }
+    for (place, function) in source.functions.iter().enumerate() {
+        if function.is_changed && (is_blind || has_run(source, place, file)) {
+            found.push(Touch {
+                function: Some(function.name.clone()),
+                lines: lines_in(change, function),
+                ..Touch::whole(change, How::Ran)
+            });
+        }
+    }
+    found
+}
+
+/// Whether a function ran, by where the code that ran begins.
+///
+/// Code that begins where no function does is a class body or a generator expression; it ran as a
+/// part of the innermost function around it.
+fn has_run(source: &Source, place: usize, file: &FileUse) -> bool {
+    let function = &source.functions[place];
+    let starts = |line: u32| {
+        let mut functions = source.functions.iter();
+        functions.any(|one| one.starts.contains(&line))
+    };
+    let innermost = |line: u32| {
+        let around = source
+            .functions
+            .iter()
+            .rposition(|one| one.lines.contains(line));
+        around == Some(place)
+    };
+    let mut ran = file.ran.iter();
+    ran.any(|line| function.starts.contains(line) || (!starts(*line) && innermost(*line)))
+}
+
+fn lines_in(change: &Change, function: &Function) -> Vec<Lines> {
+    let lines = change.file.lines.iter();
+    lines
+        .filter_map(|lines| lines.shared(function.lines))
+        .collect()
+}
+
+fn came_or_went(change: &Change, usage: &Usage) -> Vec<Touch> {
+    let path = &change.file.path;
+    let file = usage.files.get(path);
+    let how = if file.is_some_and(|file| file.is_imported || !file.ran.is_empty()) {
+        Some(How::Imported)
+    } else if file.is_some_and(|file| file.is_read) {
+        Some(How::Read)
+    } else if file.is_some() {
+        Some(How::LookedAt)
+    } else if module_place(path).is_some_and(|place| usage.sought.contains(&place))
+        && change.file.kind == ChangeKind::Deleted
+    {
+        Some(How::Sought)
+    } else if change
+        .folders
+        .iter()
+        .any(|folder| usage.listed.contains(folder))
+    {
+        Some(How::Listed)
+    } else {
+        None
+    };
+    how.map(|how| Touch::whole(change, how))
+        .into_iter()
+        .collect()
+}
+
+/// Anything used inside a repository inside this one depends on its change.
+fn submodule(change: &Change, usage: &Usage) -> Vec<Touch> {
+    let path = &change.file.path;
+    let is_inside = |used: &String| {
+        used == path
+            || used
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.starts_with('/'))
+    };
+    let sought = usage.sought.iter().map(|(folder, _)| folder);
+    let mut used = usage.files.keys().chain(&usage.listed).chain(sought);
+    let is_used = used.any(is_inside);
+    let touch = is_used.then(|| Touch::whole(change, How::Read));
+    touch.into_iter().collect()
+}
+
+/// The folder and the name under which a file would be found as a module.
+fn module_place(path: &str) -> Option<(String, String)> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let (stem, ending) = name.split_once('.')?;
+    if !matches!(ending.rsplit('.').next(), Some("py" | "pyc" | "so" | "pyd")) {
+        return None;
+    }
+    if stem == "__init__" {
+        let (above, package) = folder.rsplit_once('/').unwrap_or(("", folder));
+        return Some((above.to_owned(), package.to_owned()));
+    }
+    Some((folder.to_owned(), stem.to_owned()))
+}
+
+/// What native libraries leave open about a change that nothing seems to use.
+fn native_unknown(change: &Change, usage: &Usage) -> Option<Unknown> {
+    let path = change.file.path.clone();
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_source = NATIVE_SOURCES.contains(&ending.to_ascii_lowercase().as_str());
+    let own = usage.natives.iter().find(|native| native.is_own);
+    if let (true, Some(native)) = (is_source, own) {
+        let library = native.path.clone();
+        return Some(Unknown::NativeSource { library, path });
+    }
+    let any = usage.natives.iter().next()?;
+    let library = any.path.clone();
+    (!usage.is_kernel_watched && !change.file.is_python())
+        .then_some(Unknown::NativeReader { library, path })
+}
+
+/// Whether a file that a run used elsewhere can be a copy of a file of the repository: installed, or
+/// put into a build folder.
+pub fn is_copy(path: &str, copy: &str) -> bool {
+    let installed = ["/site-packages/", "/dist-packages/"];
+    let mut tails = installed
+        .iter()
+        .filter_map(|folder| copy.rsplit_once(folder));
+    if let Some((_, tail)) = tails.next() {
+        return path == tail
+            || path
+                .strip_suffix(tail)
+                .is_some_and(|head| head.ends_with('/'));
+    }
+    let path = path.strip_prefix("src/").unwrap_or(path);
+    let ours = path.rsplit('/');
+    let shared = ours
+        .zip(copy.rsplit('/'))
+        .take_while(|(one, other)| one == other);
+    let count = shared.count();
+    count >= 2 || count == path.split('/').count()
+}

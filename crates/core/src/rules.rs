@@ -1,0 +1,139 @@
+//! What is known about changed files without looking at any run.
+
+use crate::pattern::Pattern;
+
+/// Files whose changes nothing can rule out: they shape the environment in which every test runs.
+const ALWAYS: [&str; 43] = [
+    // How the project is built, configured and tested.
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "pytest.ini",
+    ".pytest.ini",
+    "pytest.toml",
+    "tox.ini",
+    "tox.toml",
+    "noxfile.py",
+    "MANIFEST.in",
+    "unflake.toml",
+    "Makefile",
+    "CMakeLists.txt",
+    "meson.build",
+    "build.rs",
+    "Cargo.toml",
+    "BUILD",
+    "BUILD.bazel",
+    // What it depends on.
+    "requirements*.txt",
+    "requirements*.in",
+    "*requirements/*",
+    "constraints*.txt",
+    "*.lock",
+    "Pipfile",
+    "environment*.yml",
+    "environment*.yaml",
+    ".gitmodules",
+    // The interpreter and its surroundings.
+    ".python-version",
+    ".tool-versions",
+    "*.pth",
+    "sitecustomize.py",
+    "usercustomize.py",
+    ".env*",
+    // Where the tests run.
+    "Dockerfile*",
+    "*compose*.yml",
+    "*compose*.yaml",
+    ".github/workflows/*",
+    ".gitlab-ci*.yml",
+    ".circleci/*",
+    ".buildkite/*",
+    "azure-pipelines*.yml",
+    ".travis.yml",
+    "Jenkinsfile*",
+];
+
+/// What is known about changed files without looking at any run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Files whose changes nothing can rule out.
+    always: Vec<Pattern>,
+    /// Files whose changes no test depends on. They beat `always`.
+    never: Vec<Pattern>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            always: ALWAYS.into_iter().map(Pattern::new).collect(),
+            never: Vec::new(),
+        }
+    }
+}
+
+impl Rules {
+    /// The usual rules, with more files on either side. A pattern without `/` is for names in any
+    /// folder, one with `/` for paths from the repository's root.
+    pub fn with(always: &[String], never: &[String]) -> Self {
+        let patterns = |texts: &[String]| -> Vec<Pattern> {
+            texts.iter().map(|text| Pattern::new(text)).collect()
+        };
+        let mut rules = Self::default();
+        rules.always.extend(patterns(always));
+        rules.never = patterns(never);
+        rules
+    }
+
+    /// Whether every test may depend on this file.
+    pub fn is_always(&self, path: &str) -> bool {
+        matches_path(&self.always, path)
+    }
+
+    /// Whether no test depends on this file.
+    pub fn is_never(&self, path: &str) -> bool {
+        matches_path(&self.never, path)
+    }
+}
+
+fn matches_path(patterns: &[Pattern], path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let mut patterns = patterns.iter();
+    patterns.any(|pattern| {
+        let whole = pattern.as_str().contains('/');
+        pattern.matches(if whole { path } else { name })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shapes_the_environment_cannot_be_ruled_out_in_any_folder() {
+        let rules = Rules::default();
+        for path in [
+            "pyproject.toml",
+            "services/shop/pyproject.toml",
+            "requirements-dev.txt",
+            "requirements/test.txt",
+            "poetry.lock",
+            ".github/workflows/ci.yml",
+            ".env.test",
+            "docker/Dockerfile.ci",
+        ] {
+            assert!(rules.is_always(path), "{path}");
+        }
+        for path in ["shop/cart.py", "docs/pyproject.md", "data/lock.json"] {
+            assert!(!rules.is_always(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_user_can_add_to_the_list_and_cut_from_it() {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let rules = Rules::with(&texts(&["*.proto"]), &texts(&["docs/*", "Makefile"]));
+        assert!(rules.is_always("api/shop.proto"));
+        assert!(rules.is_never("docs/a/b.md") && !rules.is_never("shop/docs/a.md"));
+        assert!(rules.is_never("tools/Makefile"));
+    }
+}

@@ -1,0 +1,59 @@
+//! What a run of a test used: the code that ran, the files it read or looked for, what it started.
+//!
+//! Paths are relative to the repository's root with `/` between the parts, unless a field says that
+//! they lie outside. Whoever reads a runner's facts puts them into this form.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a run used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The files of the repository that it used.
+    pub files: BTreeMap<String, FileUse>,
+    /// The folders of the repository whose entries it listed; `""` is the root.
+    pub listed: BTreeSet<String>,
+    /// The modules that it looked for, as the folder and the last part of the name.
+    pub sought: BTreeSet<(String, String)>,
+    /// The files outside the repository, or inside but not git's, that it ran or read: absolute paths.
+    pub elsewhere: BTreeSet<String>,
+    /// The native libraries that are no part of the language itself.
+    pub natives: BTreeSet<Native>,
+    /// Files in the work tree that git does not track, that the run did not make itself, and that are
+    /// younger than the base: they may have been made from what changed.
+    pub generated: BTreeSet<String>,
+    /// The programs that it started and that could not be followed.
+    pub unfollowed: BTreeSet<String>,
+    /// Why the functions that ran are not known: then each function of a file that ran may have.
+    pub blind: Option<String>,
+    /// Whether the system itself watched who opens the changed files, so that no reader is missed.
+    pub is_kernel_watched: bool,
+}
+
+/// A native library that a run loaded.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Native {
+    /// Its absolute path.
+    pub path: String,
+    /// Whether it is made from sources of the repository.
+    pub is_own: bool,
+}
+
+/// How a run used a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileUse {
+    /// Its module-level code ran.
+    pub is_imported: bool,
+    /// It was read, loaded or run as a whole.
+    pub is_read: bool,
+    /// Something asked whether it is there, or what its times and size are.
+    pub is_looked_at: bool,
+    /// The first lines of the code in it that ran: functions, lambdas, classes, generator expressions.
+    pub ran: BTreeSet<u32>,
+}
+
+impl FileUse {
+    /// Whether anything of its content was used.
+    pub fn has_content(&self) -> bool {
+        self.is_imported || self.is_read || !self.ran.is_empty()
+    }
+}

@@ -1,0 +1,329 @@
+//! What a watched run wrote about itself, and what that means in terms of the repository.
+//!
+//! `docs/protocol.md` lists the facts. A line that is cut, or that says something unknown, is left out
+//! with a word about it: then the run counts as blind.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::time::SystemTime;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::Value;
+use unflake_core::usage::{FileUse, Native, Usage};
+
+use crate::program::unfollowed_programs;
+
+/// Everything that a watched run wrote.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Facts {
+    uses: BTreeSet<(Kind, String)>,
+    /// The modules that ran, as file and name.
+    modules: BTreeSet<(String, String)>,
+    /// The code that ran, as file and first line.
+    code: BTreeSet<(String, u32)>,
+    /// The search path of modules as it was at first, then all that was on it ever.
+    first_path: Vec<String>,
+    search_path: BTreeSet<String>,
+    /// The modules that were looked for, each with its folders; none means the search path.
+    sought: BTreeSet<(String, Vec<String>)>,
+    pub(crate) spawned: Vec<Spawned>,
+    /// Processes that were followed, with their parents.
+    pub(crate) processes: Vec<(i64, i64)>,
+    blind: Option<String>,
+}
+
+/// A program that a run started.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Spawned {
+    /// The process that started it.
+    pub(crate) by: i64,
+    /// The program, then its arguments with its own name first.
+    pub(crate) words: Vec<String>,
+}
+
+/// How a path was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Whole,
+    Read,
+    LookedAt,
+    Listed,
+    Loaded,
+}
+
+/// What must be known about the repository to make sense of paths.
+pub(crate) struct Ground<'a> {
+    /// Its root, without symbolic links.
+    pub(crate) root: &'a Utf8Path,
+    /// The files that git knows in the work tree, new ones included.
+    pub(crate) known: &'a BTreeSet<String>,
+    /// When the base was made: what is older was not made from the changes.
+    pub(crate) base_time: SystemTime,
+    /// When the run began: what is younger was made by the run.
+    pub(crate) run_began: SystemTime,
+}
+
+impl Facts {
+    /// Reads the file that a watched run has written so far.
+    pub(crate) fn read(file: &Utf8Path) -> io::Result<Self> {
+        let text = fs::read_to_string(file)?;
+        let mut facts = Self::default();
+        for line in text.lines() {
+            if facts.take(line).is_none() {
+                facts.blind = Some("an unreadable line in what it wrote".to_owned());
+            }
+        }
+        Ok(facts)
+    }
+
+    fn take(&mut self, line: &str) -> Option<()> {
+        let fact: Vec<Value> = serde_json::from_str(line).ok()?;
+        let (what, rest) = fact.split_first()?;
+        let text = |at: usize| rest.get(at)?.as_str().map(ToOwned::to_owned);
+        let number = |at: usize| rest.get(at)?.as_i64();
+        let texts = |from: usize| -> Vec<String> {
+            let more = rest.iter().skip(from).filter_map(Value::as_str);
+            more.map(ToOwned::to_owned).collect()
+        };
+        let mut used = |kind: Kind| -> Option<()> {
+            self.uses.insert((kind, text(0)?));
+            Some(())
+        };
+        match what.as_str()? {
+            "whole" => used(Kind::Whole)?,
+            "read" => used(Kind::Read)?,
+            "looked" => used(Kind::LookedAt)?,
+            "listed" => used(Kind::Listed)?,
+            "loaded" => used(Kind::Loaded)?,
+            "module" => {
+                self.modules.insert((text(0)?, text(1)?));
+            }
+            "code" => {
+                let line = u32::try_from(number(1)?).unwrap_or_default();
+                self.code.insert((text(0)?, line));
+            }
+            "path" => {
+                if self.first_path.is_empty() {
+                    self.first_path = texts(0);
+                }
+                self.search_path.extend(texts(0));
+            }
+            "sought" => {
+                self.sought.insert((text(0)?, texts(1)));
+            }
+            "spawned" => self.spawned.push(Spawned {
+                by: number(0)?,
+                words: texts(2),
+            }),
+            "process" => self.processes.push((number(0)?, number(1)?)),
+            "blind" => self.blind = text(0),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// What the run used, in terms of the repository.
+    pub(crate) fn to_usage(&self, ground: &Ground<'_>) -> Usage {
+        let mut reader = Reader::new(ground);
+        for (file, name) in &self.modules {
+            reader.file(file, |file| file.is_imported = true);
+            let top = name.split('.').next().unwrap_or(name);
+            reader.sought(top, &self.search_path);
+        }
+        for (file, line) in &self.code {
+            reader.file(file, |file| {
+                file.ran.insert(*line);
+            });
+        }
+        for (kind, path) in &self.uses {
+            match kind {
+                Kind::Whole | Kind::Read => reader.file(path, |file| file.is_read = true),
+                Kind::LookedAt => reader.looked_at(path),
+                Kind::Listed => reader.listed(path),
+                Kind::Loaded => reader.loaded(path),
+            }
+        }
+        for (name, folders) in &self.sought {
+            let leaf = name.rsplit('.').next().unwrap_or(name);
+            if folders.is_empty() {
+                reader.sought(leaf, &self.search_path);
+            } else {
+                reader.sought(leaf, folders);
+            }
+        }
+        reader.usage.unfollowed = unfollowed_programs(&self.spawned, &self.processes);
+        reader.usage.blind.clone_from(&self.blind);
+        reader.usage
+    }
+
+    /// The folders inside `root` from which a run imports: the search path that it started with, and
+    /// those of modules that were found by other ways.
+    pub(crate) fn import_roots(&self, root: &Utf8Path) -> Vec<Utf8PathBuf> {
+        let is_inside = |folder: &str| {
+            let path = Utf8Path::new(folder);
+            path.starts_with(root) && !folder.contains("/site-packages")
+        };
+        let mut roots: Vec<Utf8PathBuf> = Vec::new();
+        for folder in self.first_path.iter().filter(|folder| is_inside(folder)) {
+            roots.push(Utf8PathBuf::from(folder));
+        }
+        for (file, name) in &self.modules {
+            let parts = name.split('.').count() + usize::from(file.ends_with("/__init__.py"));
+            let Some(above) = Utf8Path::new(file).ancestors().nth(parts) else {
+                continue;
+            };
+            let is_new = !self.search_path.contains(above.as_str()) && name != "__main__";
+            if is_new && is_inside(above.as_str()) && !roots.iter().any(|root| root == above) {
+                roots.push(above.to_owned());
+            }
+        }
+        roots
+    }
+}
+
+/// Puts paths into the terms of a repository.
+struct Reader<'a> {
+    ground: &'a Ground<'a>,
+    usage: Usage,
+    folders: BTreeMap<String, Option<String>>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(ground: &'a Ground<'a>) -> Self {
+        Self {
+            ground,
+            usage: Usage::default(),
+            folders: BTreeMap::new(),
+        }
+    }
+
+    /// A file whose content was used. Both names of a linked file count.
+    fn file(&mut self, path: &str, used: impl Fn(&mut FileUse)) {
+        let places = self.places(path);
+        if places.is_empty() {
+            self.usage.elsewhere.insert(path.to_owned());
+        }
+        for place in places {
+            if !self.ground.known.contains(&place) && !place.starts_with(".git/") {
+                self.usage.elsewhere.insert(path.to_owned());
+                if self.is_generated(&place) {
+                    self.usage.generated.insert(place.clone());
+                }
+            }
+            used(self.usage.files.entry(place).or_default());
+        }
+    }
+
+    fn looked_at(&mut self, path: &str) {
+        for place in self.places(path) {
+            self.usage.files.entry(place).or_default().is_looked_at = true;
+        }
+    }
+
+    fn listed(&mut self, path: &str) {
+        let folder = self.folder(path);
+        self.usage.listed.extend(folder);
+    }
+
+    fn loaded(&mut self, path: &str) {
+        if path.contains("/lib-dynload/") {
+            return;
+        }
+        let is_inside = !self.places(path).is_empty();
+        let top = path
+            .rsplit_once("/site-packages/")
+            .map(|(_, tail)| tail.split(['/', '.']).next().unwrap_or(tail));
+        let is_source_here = top.is_some_and(|top| {
+            let homes = ["", "src", "python", "lib"];
+            let mut homes = homes
+                .iter()
+                .map(|home| self.ground.root.join(home).join(top));
+            homes.any(|folder| folder.is_dir())
+        });
+        let path = path.to_owned();
+        let is_own = is_inside || is_source_here;
+        self.usage.natives.insert(Native { path, is_own });
+    }
+
+    fn sought<'f>(&mut self, leaf: &str, folders: impl IntoIterator<Item = &'f String>) {
+        for folder in folders {
+            if let Some(folder) = self.folder(folder) {
+                self.usage.sought.insert((folder, leaf.to_owned()));
+            }
+        }
+    }
+
+    /// The names of a path from the root, by itself and with symbolic links followed.
+    fn places(&mut self, path: &str) -> Vec<String> {
+        let path = Utf8Path::new(path);
+        let mut places = BTreeSet::new();
+        if let (Some(folder), Some(name)) = (path.parent(), path.file_name())
+            && let Some(folder) = self.folder(folder.as_str())
+        {
+            places.insert(join(&folder, name));
+        }
+        if path.is_symlink()
+            && let Ok(target) = path.canonicalize_utf8()
+            && let Ok(inside) = target.strip_prefix(self.ground.root)
+        {
+            places.insert(inside.to_string());
+        }
+        places.into_iter().collect()
+    }
+
+    /// A folder's path from the root, symbolic links followed as far as it exists.
+    fn folder(&mut self, path: &str) -> Option<String> {
+        if let Some(known) = self.folders.get(path) {
+            return known.clone();
+        }
+        let inside = resolve(Utf8Path::new(path));
+        let inside = inside.strip_prefix(self.ground.root).ok();
+        let inside = inside.map(ToString::to_string);
+        self.folders.insert(path.to_owned(), inside.clone());
+        inside
+    }
+
+    /// Whether a file that git does not track may have been made from what changed.
+    fn is_generated(&self, place: &str) -> bool {
+        let is_cache = |part: &str| {
+            let caches = [
+                "__pycache__",
+                ".pytest_cache",
+                ".hypothesis",
+                "site-packages",
+            ];
+            caches.contains(&part) || part.ends_with(".egg-info") || part.ends_with(".dist-info")
+        };
+        // Versions that a build writes are in nearly every test, and hardly ever the cause.
+        if place.split('/').any(is_cache) || place.ends_with("_version.py") {
+            return false;
+        }
+        let written = fs::metadata(self.ground.root.join(place)).and_then(|file| file.modified());
+        // A file that is gone was the run's own.
+        written.is_ok_and(|at| at > self.ground.base_time && at < self.ground.run_began)
+    }
+}
+
+/// An absolute path with `.`, `..` and symbolic links resolved, as far as it exists.
+fn resolve(path: &Utf8Path) -> Utf8PathBuf {
+    for existing in path.ancestors() {
+        if let Ok(real) = existing.canonicalize_utf8() {
+            let rest = path.strip_prefix(existing).unwrap_or(Utf8Path::new(""));
+            return if rest.as_str().is_empty() {
+                real
+            } else {
+                real.join(rest)
+            };
+        }
+    }
+    path.to_owned()
+}
+
+fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
+}

@@ -1,0 +1,100 @@
+//! The programs that a watched run started: which of them were followed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::facts::Spawned;
+
+/// Programs that tell something about the machine and read nothing of a project.
+const HARMLESS: [&str; 14] = [
+    "arch",
+    "getconf",
+    "hostname",
+    "id",
+    "ldconfig",
+    "locale",
+    "lsb_release",
+    "nproc",
+    "sleep",
+    "stty",
+    "true",
+    "tty",
+    "uname",
+    "whoami",
+];
+
+/// How much of a script is read to see which program runs it.
+const FIRST_LINE: u64 = 256;
+
+/// The programs whose doings are not known. A Python process that was followed said so when it began.
+pub(crate) fn unfollowed_programs(
+    spawned: &[Spawned],
+    processes: &[(i64, i64)],
+) -> BTreeSet<String> {
+    let mut unfollowed = BTreeSet::new();
+    let mut missing: BTreeMap<i64, i64> = BTreeMap::new();
+    for (_, parent) in processes {
+        *missing.entry(*parent).or_default() -= 1;
+    }
+    let mut pythons: BTreeMap<i64, &Spawned> = BTreeMap::new();
+    for one in spawned {
+        let Some(program) = one.words.first() else {
+            continue;
+        };
+        let name = Utf8Path::new(program).file_name().unwrap_or(program);
+        if is_python(program) {
+            *missing.entry(one.by).or_default() += 1;
+            pythons.insert(one.by, one);
+        } else if !HARMLESS.contains(&name) {
+            unfollowed.insert(describe(one));
+        }
+    }
+    for (by, one) in pythons {
+        if missing.get(&by).is_some_and(|missing| *missing > 0) {
+            unfollowed.insert(describe(one));
+        }
+    }
+    unfollowed
+}
+
+/// A program as people know it: a shell's by its command.
+fn describe(spawned: &Spawned) -> String {
+    let words = &spawned.words;
+    let name = words.first().map_or("", String::as_str);
+    let name = Utf8Path::new(name).file_name().unwrap_or(name);
+    let is_shell = matches!(name, "sh" | "bash" | "dash" | "zsh");
+    match words.get(2).map(String::as_str) {
+        Some("-c") if is_shell => words.get(3).cloned().unwrap_or_default(),
+        Some(_) | None => name.to_owned(),
+    }
+}
+
+fn is_python(program: &str) -> bool {
+    let name = Utf8Path::new(program).file_name().unwrap_or(program);
+    let is_named = |language: &str| {
+        let version = name.strip_prefix(language);
+        version.is_some_and(|rest| rest.chars().all(|one| one.is_ascii_digit() || one == '.'))
+    };
+    is_named("python") || is_named("pypy") || is_python_script(program)
+}
+
+/// Whether a program is a script whose first line names Python, as installed commands are.
+fn is_python_script(program: &str) -> bool {
+    let found = if program.contains('/') {
+        Some(Utf8PathBuf::from(program))
+    } else {
+        let folders = std::env::var("PATH").unwrap_or_default();
+        let places = folders
+            .split(':')
+            .map(|folder| Utf8Path::new(folder).join(program));
+        places.into_iter().find(|place| place.is_file())
+    };
+    let mut start = Vec::new();
+    let read = found.map(|path| File::open(path)?.take(FIRST_LINE).read_to_end(&mut start));
+    let Some(Ok(_)) = read else { return false };
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or(&start);
+    line.starts_with(b"#!") && String::from_utf8_lossy(line).contains("python")
+}
