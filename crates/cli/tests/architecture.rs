@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 const LONGEST: usize = 400;
 
 /// Which of our crates each may use.
-const EDGES: [(&str, &[&str]); 3] = [
+const EDGES: [(&str, &[&str]); 4] = [
     ("core", &[]),
     ("driver", &["unflake-core"]),
+    ("history", &["unflake-core"]),
     ("cli", &["unflake-core", "unflake-driver"]),
 ];
 
