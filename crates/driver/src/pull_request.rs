@@ -1,0 +1,110 @@
+//! What a CI's variables say about the pull request that it builds: what it is to be merged into.
+
+/// What a pull request is to be merged into, and which variable says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// The variable.
+    pub(crate) variable: &'static str,
+    /// What it names.
+    pub(crate) named: Named,
+}
+
+/// What a variable names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// A branch of the remote, without `refs/heads/`.
+    Branch(String),
+    /// A commit, perhaps by a short hash.
+    Commit(String),
+}
+
+/// How to read a variable.
+enum Meaning {
+    Branch,
+    Commit,
+}
+
+/// When a variable speaks of a pull request. Most CIs set it for nothing else.
+enum Condition {
+    Always,
+    /// Another variable is set.
+    With(&'static str),
+    /// Another variable is a number; Travis says "false" where there is none.
+    Numbered(&'static str),
+    /// Another variable has one of these values.
+    Among(&'static str, &'static [&'static str]),
+}
+
+use Condition::{Always, Among, Numbered, With};
+use Meaning::{Branch, Commit};
+
+/// The variables, in order. Of two of one CI the first is the more exact, the second is there when the
+/// first names what is not in the clone.
+const VARIABLES: [(&str, Meaning, Condition); 16] = [
+    // GitHub, Gitea, Forgejo.
+    ("GITHUB_BASE_REF", Branch, Always),
+    // GitLab.
+    ("CI_MERGE_REQUEST_DIFF_BASE_SHA", Commit, Always),
+    ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", Branch, Always),
+    // Buildkite.
+    ("BUILDKITE_PULL_REQUEST_BASE_BRANCH", Branch, Always),
+    // Bitbucket.
+    ("BITBUCKET_PR_DESTINATION_COMMIT", Commit, Always),
+    ("BITBUCKET_PR_DESTINATION_BRANCH", Branch, Always),
+    // Azure Pipelines; a full or a short name, by what hosts the repository.
+    ("SYSTEM_PULLREQUEST_TARGETBRANCH", Branch, Always),
+    // Jenkins.
+    ("CHANGE_TARGET", Branch, Always),
+    // Travis; otherwise the branch that is built.
+    ("TRAVIS_BRANCH", Branch, Numbered("TRAVIS_PULL_REQUEST")),
+    // Drone; otherwise the branch that is pushed.
+    (
+        "DRONE_TARGET_BRANCH",
+        Branch,
+        Among("DRONE_BUILD_EVENT", &["pull_request"]),
+    ),
+    // Woodpecker.
+    ("CI_COMMIT_TARGET_BRANCH", Branch, Always),
+    // AppVeyor; otherwise the branch that is built.
+    (
+        "APPVEYOR_REPO_BRANCH",
+        Branch,
+        With("APPVEYOR_PULL_REQUEST_NUMBER"),
+    ),
+    // Cirrus.
+    ("CIRRUS_BASE_SHA", Commit, Always),
+    ("CIRRUS_BASE_BRANCH", Branch, Always),
+    // Prow; otherwise the commit that is built.
+    (
+        "PULL_BASE_SHA",
+        Commit,
+        Among("JOB_TYPE", &["presubmit", "batch"]),
+    ),
+    // Codefresh.
+    ("CF_PULL_REQUEST_TARGET", Branch, Always),
+];
+
+/// What the pull request is to be merged into, the most exact first; empty without a pull request.
+///
+/// An empty variable is an unset one: several CIs set all they know.
+pub(crate) fn targets(variable: &dyn Fn(&str) -> Option<String>) -> Vec<Target> {
+    let value = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let holds = |condition: &Condition| match condition {
+        Always => true,
+        With(other) => value(other).is_some(),
+        Numbered(other) => value(other).is_some_and(|number| number.parse::<u64>().is_ok()),
+        Among(other, values) => value(other).is_some_and(|it| values.contains(&it.as_str())),
+    };
+    let mut targets = Vec::new();
+    for (variable, meaning, condition) in &VARIABLES {
+        let Some(value) = value(variable).filter(|_| holds(condition)) else {
+            continue;
+        };
+        let named = match meaning {
+            Branch => Named::Branch(value.trim_start_matches("refs/heads/").to_owned()),
+            Commit => Named::Commit(value),
+        };
+        targets.push(Target { variable, named });
+    }
+    targets
+}
