@@ -3,6 +3,7 @@
 
 mod asked;
 pub mod base;
+pub mod blob;
 pub mod changes;
 mod climb;
 mod descendants;
