@@ -22,3 +22,4 @@ pub mod session;
 mod stack;
 mod suite;
 mod vm;
+pub mod worktree;
