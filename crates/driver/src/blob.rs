@@ -82,10 +82,12 @@ fn read_blob(running: &mut Running, hash: &str) -> io::Result<Vec<u8>> {
     let stdin = stdin.expect("standard input is piped: `texts_at` asked for it");
     writeln!(stdin, "{hash}")?;
     let mut head = String::new();
-    running.stdout.read_line(&mut head)?;
+    if running.stdout.read_line(&mut head)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     let size = head.trim_end().rsplit_once(' ').map(|(_, size)| size);
     let Some(size) = size.and_then(|size| size.parse::<u64>().ok()) else {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, head));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, head.trim_end()));
     };
     let mut content = Vec::new();
     running
@@ -95,4 +97,83 @@ fn read_blob(running: &mut Running, hash: &str) -> io::Result<Vec<u8>> {
         .read_to_end(&mut content)?;
     running.stdout.skip_until(b'\n')?;
     Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::git::scratch::Scratch;
+
+    #[test]
+    fn a_file_is_what_it_was_at_the_commit() {
+        let scratch = Scratch::new();
+        scratch.write("a b.py", "1\r\n\0\n2");
+        scratch.write("empty", "");
+        symlink("a b.py", scratch.root.join("link")).unwrap();
+        let base = scratch.commit();
+        scratch.write("a b.py", "later\n");
+        let text = |path: &str| text_at(&scratch.repository(), &base, path).unwrap();
+        assert_eq!(text("a b.py").unwrap(), b"1\r\n\0\n2");
+        assert_eq!(text("empty").unwrap(), b"");
+        assert_eq!(text("link").unwrap(), b"a b.py");
+    }
+
+    #[test]
+    fn what_is_no_file_has_no_content() {
+        let scratch = Scratch::new();
+        scratch.write("folder/a", "1\n");
+        let base = scratch.commit();
+        scratch.write("new", "1\n");
+        for path in ["new", "folder", "folder/a/b"] {
+            let text = text_at(&scratch.repository(), &base, path).unwrap();
+            assert_eq!(text, None, "{path}");
+        }
+    }
+
+    #[test]
+    fn many_files_come_in_the_order_asked_for() {
+        let scratch = Scratch::new();
+        let odd = ["new\nline", "q\"uote", "ü", "-dash", ":(top)", "*"];
+        let plain = (0..600).map(|number| format!("folder/{number}"));
+        let names: Vec<String> = plain.chain(odd.map(str::to_owned)).collect();
+        for name in &names {
+            scratch.write(name, format!("I am {name}").repeat(100));
+        }
+        let base = scratch.commit();
+        let mut paths: Vec<&str> = names.iter().map(String::as_str).collect();
+        paths.insert(3, "missing");
+        let texts = texts_at(&scratch.repository(), &base, &paths).unwrap();
+        assert_eq!(texts.len(), paths.len());
+        for (path, text) in paths.iter().zip(texts) {
+            let expected = format!("I am {path}").repeat(100).into_bytes();
+            assert_eq!(text, (*path != "missing").then_some(expected));
+        }
+    }
+
+    #[test]
+    fn a_file_whose_content_is_lost_is_an_error() {
+        let scratch = Scratch::new();
+        scratch.write("a", "1\n");
+        let base = scratch.commit();
+        let hash = scratch.git(&["rev-parse", "HEAD:a"]);
+        let (folder, file) = hash.split_at(2);
+        let object = scratch.root.join(".git/objects").join(folder).join(file);
+        std::fs::remove_file(object).unwrap();
+        let error = text_at(&scratch.repository(), &base, "a").unwrap_err();
+        let said = format!("{hash} missing");
+        assert!(error.to_string().contains(&said), "{error}");
+    }
+
+    #[test]
+    fn nothing_asked_is_nothing_answered() {
+        let scratch = Scratch::new();
+        let base = scratch.commit();
+        assert!(
+            texts_at(&scratch.repository(), &base, &[])
+                .unwrap()
+                .is_empty()
+        );
+    }
 }

@@ -113,9 +113,9 @@ fn kind(entry: &Entry) -> Option<ChangeKind> {
 }
 
 fn untracked(repository: &Repository) -> Result<Vec<String>, GitError> {
-    let names = text(repository.run(&UNTRACKED)?)?;
-    let names = names.split_terminator('\0');
-    Ok(names.map(str::to_owned).collect())
+    let names = repository.run(&UNTRACKED)?;
+    let names = names.split(|byte| *byte == 0).filter(|it| !it.is_empty());
+    names.map(|name| text(name.to_vec())).collect()
 }
 
 /// An untracked file; `None` if it is gone again.
@@ -161,4 +161,459 @@ fn count_lines(path: &Utf8Path) -> io::Result<u32> {
         count = count.saturating_add(1);
     }
     Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::git::scratch::Scratch;
+
+    /// The changes in short: `kind path first-last …`.
+    fn changes(scratch: &Scratch, commit: &str) -> Vec<String> {
+        let index = scratch.root.join(".git/index");
+        let before = fs::read(&index).ok();
+        let files = changes_since(&scratch.repository(), commit).unwrap();
+        let is_dirty = is_dirty(&scratch.repository(), commit).unwrap();
+        assert_eq!(is_dirty, !files.is_empty());
+        assert!(fs::read(&index).ok() == before, "the index was written");
+        let shown = files.iter().map(|file| {
+            let lines = file.lines.iter();
+            let lines: Vec<String> = lines
+                .map(|it| format!(" {}-{}", it.first, it.last))
+                .collect();
+            format!("{} {}{}", file.kind.label(), file.path, lines.concat())
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn staged_and_unstaged_changes_are_all_the_same() {
+        let scratch = Scratch::new();
+        scratch.write("a.py", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+        scratch.write("b.py", "1\n");
+        let base = scratch.commit();
+        scratch.write("a.py", "1\nx\n3\n4\n5\n6\n7\n8\n9\n");
+        scratch.git(&["add", "a.py"]);
+        scratch.write("a.py", "1\nx\n3\n4\n6\n7\n8\n9\n10\n11\n");
+        scratch.write("b.py", "2\n");
+        assert_eq!(
+            changes(&scratch, &base),
+            ["modified a.py 2-2 4-4 9-10", "modified b.py 1-1"]
+        );
+    }
+
+    #[test]
+    fn commits_since_the_base_count_and_what_is_undone_does_not() {
+        let scratch = Scratch::new();
+        scratch.write("a", "1\n");
+        scratch.write("b", "1\n");
+        let base = scratch.commit();
+        scratch.write("a", "2\n");
+        scratch.write("b", "2\n");
+        scratch.commit();
+        scratch.write("b", "1\n");
+        assert_eq!(changes(&scratch, &base), ["modified a 1-1"]);
+    }
+
+    #[test]
+    fn a_rename_is_a_deletion_and_an_addition() {
+        let scratch = Scratch::new();
+        scratch.write("old.py", "1\n2\n3\n");
+        let base = scratch.commit();
+        scratch.git(&["config", "diff.renames", "copies"]);
+        scratch.git(&["mv", "old.py", "new.py"]);
+        assert_eq!(
+            changes(&scratch, &base),
+            ["added new.py 1-3", "deleted old.py"]
+        );
+    }
+
+    #[test]
+    fn untracked_files_are_added_unless_they_are_ignored_or_ours() {
+        let scratch = Scratch::new();
+        scratch.write(".gitignore", "*.log\n");
+        scratch.write("sub/.gitignore", "!.unflake\n");
+        let base = scratch.commit();
+        scratch.write("a.log", "1\n");
+        scratch.write("new/a.py", "1\n2");
+        scratch.write("new/empty.py", "");
+        scratch.write(".unflake/history", "1\n");
+        scratch.write("sub/.unflake/history", "1\n");
+        assert_eq!(
+            changes(&scratch, &base),
+            ["added new/a.py 1-2", "added new/empty.py"]
+        );
+    }
+
+    #[test]
+    fn our_own_folder_alone_does_not_make_a_tree_dirty() {
+        let scratch = Scratch::new();
+        let base = scratch.commit();
+        scratch.write(".unflake/history", "1\n");
+        assert!(changes(&scratch, &base).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_was_only_touched_has_not_changed() {
+        let scratch = Scratch::new();
+        scratch.write("a", "1\n");
+        scratch.write("b", "1\n");
+        let base = scratch.commit();
+        let later = SystemTime::now() + Duration::from_secs(60);
+        let touched = File::options()
+            .write(true)
+            .open(scratch.root.join("a"))
+            .unwrap();
+        touched.set_modified(later).unwrap();
+        assert!(changes(&scratch, &base).is_empty());
+        scratch.write("b", "2\n");
+        assert_eq!(changes(&scratch, &base), ["modified b 1-1"]);
+    }
+
+    #[test]
+    fn a_file_taken_out_of_the_index_is_still_there() {
+        let scratch = Scratch::new();
+        scratch.write("a", "1\n2\n");
+        let base = scratch.commit();
+        scratch.git(&["rm", "--quiet", "--cached", "a"]);
+        assert_eq!(changes(&scratch, &base), ["modified a 1-2"]);
+    }
+
+    #[test]
+    fn a_change_of_mode_or_type_is_a_modification() {
+        let scratch = Scratch::new();
+        for name in ["mode", "to-link", "to-folder"] {
+            scratch.write(name, "1\n2\n");
+        }
+        symlink("mode", scratch.root.join("from-link")).unwrap();
+        let base = scratch.commit();
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(scratch.root.join("mode"), mode).unwrap();
+        for name in ["to-link", "to-folder", "from-link"] {
+            fs::remove_file(scratch.root.join(name)).unwrap();
+        }
+        symlink("mode", scratch.root.join("to-link")).unwrap();
+        scratch.write("from-link", "1\n2\n3\n");
+        scratch.write("to-folder/file", "1\n");
+        assert_eq!(
+            changes(&scratch, &base),
+            [
+                "modified from-link 1-3",
+                "modified mode",
+                "deleted to-folder",
+                "added to-folder/file 1-1",
+                "modified to-link 1-1",
+            ]
+        );
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let scratch = Scratch::new();
+        symlink("nowhere", scratch.root.join("tracked")).unwrap();
+        let base = scratch.commit();
+        fs::remove_file(scratch.root.join("tracked")).unwrap();
+        symlink("elsewhere", scratch.root.join("tracked")).unwrap();
+        symlink("/", scratch.root.join("untracked")).unwrap();
+        assert_eq!(
+            changes(&scratch, &base),
+            ["modified tracked 1-1", "added untracked 1-1"]
+        );
+    }
+
+    #[test]
+    fn binary_files_have_no_lines() {
+        let scratch = Scratch::new();
+        scratch.write(".gitattributes", "*.lock -diff\n");
+        scratch.write("a.png", "1\n\0\n");
+        scratch.write("a.lock", "1\n");
+        let base = scratch.commit();
+        scratch.write("a.png", "2\n\0\n");
+        scratch.write("a.lock", "2\n");
+        scratch.write("b.png", "1\n\0\n");
+        scratch.write("late-zero", [&[b'\n'; 8000][..], b"\0\n"].concat());
+        assert_eq!(
+            changes(&scratch, &base),
+            [
+                "modified a.lock",
+                "modified a.png",
+                "added b.png",
+                "added late-zero 1-8001"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_intended_addition_is_an_addition() {
+        let scratch = Scratch::new();
+        let base = scratch.commit();
+        scratch.write("a", "1\n2\n");
+        scratch.git(&["add", "--intent-to-add", "a"]);
+        assert_eq!(changes(&scratch, &base), ["added a 1-2"]);
+    }
+
+    #[test]
+    fn a_file_that_git_is_told_not_to_look_at_counts_as_its_index_has_it() {
+        let scratch = Scratch::new();
+        for name in ["assumed", "skipped", "staged"] {
+            scratch.write(name, "1\n");
+        }
+        let base = scratch.commit();
+        scratch.write("staged", "2\n");
+        scratch.git(&["add", "staged"]);
+        scratch.git(&["update-index", "--assume-unchanged", "assumed", "staged"]);
+        scratch.git(&["update-index", "--skip-worktree", "skipped"]);
+        for name in ["assumed", "skipped", "staged"] {
+            scratch.write(name, "1\n2\n3\n");
+        }
+        assert_eq!(changes(&scratch, &base), ["modified staged 1-1"]);
+    }
+
+    #[test]
+    fn what_a_sparse_checkout_leaves_out_is_not_deleted() {
+        let scratch = Scratch::new();
+        scratch.write("in/a", "1\n");
+        scratch.write("out/a", "1\n");
+        let base = scratch.commit();
+        scratch.git(&["sparse-checkout", "set", "in"]);
+        assert!(!scratch.root.join("out").exists());
+        assert!(changes(&scratch, &base).is_empty());
+        scratch.write("in/a", "2\n");
+        assert_eq!(changes(&scratch, &base), ["modified in/a 1-1"]);
+    }
+
+    #[test]
+    fn unmerged_files_are_modified_where_the_work_tree_differs() {
+        let scratch = Scratch::new();
+        scratch.write("both", "1\n");
+        scratch.write("gone", "1\n");
+        scratch.write("kept", "1\n");
+        let base = scratch.commit();
+        scratch.git(&["checkout", "--quiet", "-b", "other"]);
+        scratch.write("both", "2\n");
+        scratch.write("gone", "2\n");
+        fs::remove_file(scratch.root.join("kept")).unwrap();
+        scratch.commit();
+        scratch.git(&["checkout", "--quiet", "main"]);
+        scratch.write("both", "3\n");
+        scratch.write("kept", "3\n");
+        fs::remove_file(scratch.root.join("gone")).unwrap();
+        scratch.commit();
+        assert!(!scratch.try_git(&["merge", "other"]).status.success());
+        let expected = [
+            "modified both 1-5",
+            "modified gone 1-1",
+            "modified kept 1-1",
+        ];
+        assert_eq!(changes(&scratch, &base), expected);
+    }
+
+    #[test]
+    fn a_submodule_differs_by_its_commit_or_by_changes_of_its_own() {
+        let library = Scratch::new();
+        library.write("a", "1\n");
+        library.commit();
+        let scratch = Scratch::new();
+        scratch.commit();
+        let url = format!("file://{}", library.root);
+        let allowed = "protocol.file.allow=always";
+        scratch.git(&[
+            "-c",
+            allowed,
+            "submodule",
+            "--quiet",
+            "add",
+            &url,
+            "library",
+        ]);
+        scratch.git(&[
+            "config",
+            "-f",
+            ".gitmodules",
+            "submodule.library.ignore",
+            "all",
+        ]);
+        scratch.git(&["config", "diff.submodule", "log"]);
+        let base = scratch.commit();
+        assert!(changes(&scratch, &base).is_empty());
+        scratch.write("library/new", "1\n");
+        assert_eq!(changes(&scratch, &base), ["submodule library"]);
+        scratch.git(&["-C", "library", "add", "."]);
+        scratch.git(&["-C", "library", "commit", "--quiet", "-m", "new"]);
+        assert_eq!(changes(&scratch, &base), ["submodule library"]);
+        scratch.git(&["rm", "--quiet", "--force", "library"]);
+        let changed = changes(&scratch, &base);
+        assert_eq!(changed, ["modified .gitmodules 1-1", "submodule library"]);
+    }
+
+    #[test]
+    fn a_repository_that_is_no_submodule_is_not_looked_into() {
+        let scratch = Scratch::new();
+        let base = scratch.commit();
+        scratch.git(&["init", "--quiet", "vendored"]);
+        scratch.write("vendored/a", "1\n");
+        assert_eq!(changes(&scratch, &base), ["submodule vendored"]);
+    }
+
+    #[test]
+    fn names_may_be_odd() {
+        let scratch = Scratch::new();
+        let names = [
+            " ",
+            "a b/c d",
+            "q\"uote",
+            "back\\slash",
+            "new\nline",
+            "ü\t-",
+            "-dash",
+            ":(top)",
+        ];
+        for name in names {
+            scratch.write(name, "1\n2\n");
+        }
+        let base = scratch.commit();
+        for name in names {
+            scratch.write(name, "1\nx\n");
+        }
+        scratch.write("new\n \"file\"", "1\n");
+        let mut expected: Vec<String> = names.map(|name| format!("modified {name} 2-2")).into();
+        expected.push("added new\n \"file\" 1-1".to_owned());
+        let mut found = changes(&scratch, &base);
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_name_that_is_not_utf_8_is_an_error() {
+        let scratch = Scratch::new();
+        let base = scratch.commit();
+        let name = scratch
+            .root
+            .as_std_path()
+            .join(OsStr::from_bytes(b"caf\xe9"));
+        if fs::write(name, "1\n").is_err() {
+            // This system allows no such names.
+            return;
+        }
+        for how in ["untracked", "tracked"] {
+            let error = changes_since(&scratch.repository(), &base).unwrap_err();
+            let message = error.to_string();
+            assert_eq!(message, "the name of `caf\u{fffd}` is not UTF-8", "{how}");
+            scratch.git(&["add", "--all"]);
+        }
+    }
+
+    #[test]
+    fn line_ends_that_git_converts_are_no_change() {
+        let scratch = Scratch::new();
+        scratch.write("a", "1\n2\n3\n");
+        let base = scratch.commit();
+        scratch.git(&["config", "core.autocrlf", "true"]);
+        scratch.write("a", "1\r\n2\r\n3\r\n");
+        assert!(changes(&scratch, &base).is_empty());
+        scratch.write("a", "1\r\n2\r\nx\r\n");
+        assert_eq!(changes(&scratch, &base), ["modified a 3-3"]);
+    }
+
+    #[test]
+    fn the_users_configuration_changes_nothing() {
+        let scratch = Scratch::new();
+        scratch.write(".gitattributes", "*.py diff=loud\n");
+        scratch.write("a.py", "1\n2\n3\n4\n5\n");
+        let base = scratch.commit();
+        let settings = [
+            ("color.ui", "always"),
+            ("core.quotePath", "true"),
+            ("diff.autoRefreshIndex", "true"),
+            ("diff.context", "9"),
+            ("diff.external", "false"),
+            ("diff.interHunkContext", "9"),
+            ("diff.loud.command", "false"),
+            ("diff.loud.textconv", "false"),
+            ("diff.mnemonicPrefix", "true"),
+            ("diff.noprefix", "true"),
+            ("diff.relative", "true"),
+            ("status.showUntrackedFiles", "no"),
+        ];
+        for (name, value) in settings {
+            scratch.git(&["config", name, value]);
+        }
+        scratch.write("a.py", "x\n2\ny\n4\n5\n");
+        scratch.write("ü", "1\n");
+        assert_eq!(
+            changes(&scratch, &base),
+            ["modified a.py 1-1 3-3", "added ü 1-1"]
+        );
+    }
+
+    #[test]
+    fn a_subfolder_of_a_repository_sees_all_of_it() {
+        let scratch = Scratch::new();
+        scratch.write("project/a", "1\n");
+        scratch.write("b", "1\n");
+        let base = scratch.commit();
+        scratch.write("b", "2\n");
+        let repository = Repository::find(&scratch.root.join("project"))
+            .unwrap()
+            .unwrap();
+        let files = changes_since(&repository, &base).unwrap();
+        assert_eq!(files[0].path, "b");
+    }
+
+    #[test]
+    fn a_git_that_holds_the_index_does_not_hold_us_up() {
+        let scratch = Scratch::new();
+        scratch.write("a", "1\n");
+        let base = scratch.commit();
+        scratch.write("a", "2\n");
+        scratch.write(".git/index.lock", "");
+        assert_eq!(changes(&scratch, &base), ["modified a 1-1"]);
+    }
+
+    #[test]
+    fn a_partial_clone_fetches_what_the_diff_needs() {
+        let server = Scratch::new();
+        server.git(&["config", "uploadpack.allowFilter", "true"]);
+        server.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+        server.write("a", "1\n2\n");
+        let base = server.commit();
+        server.write("a", "1\n3\n");
+        server.commit();
+        let scratch = Scratch::clone_of(&server, &["--filter=blob:none"]);
+        assert_eq!(changes(&scratch, &base), ["modified a 2-2"]);
+    }
+
+    #[test]
+    fn without_any_commit_the_empty_tree_is_a_base() {
+        let scratch = Scratch::new();
+        scratch.write("a", "1\n");
+        let empty = scratch.git(&["hash-object", "-t", "tree", "-w", "/dev/null"]);
+        assert_eq!(changes(&scratch, &empty), ["added a 1-1"]);
+    }
+
+    #[test]
+    fn a_large_diff_is_read_to_its_end() {
+        let scratch = Scratch::new();
+        scratch.write("a", "1\n".repeat(200_000));
+        let base = scratch.commit();
+        scratch.write("a", ["2\n".repeat(200_000), "x".repeat(1_000_000)].concat());
+        assert_eq!(changes(&scratch, &base), ["modified a 1-200001"]);
+    }
+
+    #[test]
+    fn a_commit_that_is_none_is_gits_error() {
+        let scratch = Scratch::new();
+        scratch.commit();
+        for commit in ["nothing", "--output=leak"] {
+            let error = changes_since(&scratch.repository(), commit).unwrap_err();
+            assert!(matches!(error, GitError::Failed { .. }), "{error:?}");
+        }
+        assert!(!scratch.root.join("leak").exists());
+    }
 }

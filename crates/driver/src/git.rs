@@ -4,12 +4,13 @@
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::absolute;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use nix::sys::signal::Signal;
 
 use crate::vm::describe;
 
@@ -287,28 +288,30 @@ impl Running {
         }
     }
 
-    /// Waits for git's end. Its own error goes before ours: a pipe that breaks has a reason. What we
-    /// did not understand (invalid data) goes before both.
+    /// Waits for git's end. Its own error goes before ours: an answer that breaks off has a reason.
+    /// What we did not understand is invalid data.
     pub(crate) fn finish<T>(mut self, read: io::Result<T>) -> Result<T, GitError> {
         drop(self.stdin);
-        // A git whose answer nobody reads ends by itself.
+        // A git whose answer nobody reads ends by itself, with a broken pipe.
         drop(self.stdout);
-        let status = self.child.wait();
-        let stderr = self.stderr.join().unwrap_or_default();
         let command = self.command;
-        match (&status, read) {
-            (Ok(status), Ok(answer)) if status.success() => Ok(answer),
-            (_, Err(source)) if source.kind() == io::ErrorKind::InvalidData => {
+        let status = match self.child.wait() {
+            Ok(status) => status,
+            Err(source) => return Err(GitError::Run { command, source }),
+        };
+        let stderr = self.stderr.join().unwrap_or_default();
+        let is_content = status.success() || status.signal() == Some(Signal::SIGPIPE as i32);
+        match read {
+            Ok(answer) if status.success() => Ok(answer),
+            Err(source) if is_content && source.kind() == io::ErrorKind::InvalidData => {
                 let answer = source.to_string();
                 Err(GitError::Answer { command, answer })
             }
-            (Ok(status), Err(source)) if status.success() || status.code().is_none() => {
-                Err(GitError::Run { command, source })
-            }
-            _ => Err(GitError::Failed {
+            Err(source) if is_content => Err(GitError::Run { command, source }),
+            Ok(_) | Err(_) => Err(GitError::Failed {
                 command,
-                how: describe(&status),
-                code: status.ok().and_then(|status| status.code()),
+                how: describe(&Ok(status)),
+                code: status.code(),
                 stderr: stderr.trim_end().to_owned(),
             }),
         }
@@ -386,8 +389,10 @@ pub(crate) mod scratch {
         pub(crate) fn folder() -> Self {
             let folder = TempDir::new().unwrap();
             let root = Utf8PathBuf::try_from(folder.path().canonicalize().unwrap()).unwrap();
-            let _folder = folder;
-            Self { root, _folder }
+            Self {
+                root,
+                _folder: folder,
+            }
         }
 
         pub(crate) fn try_git(&self, words: &[&str]) -> Output {
@@ -438,6 +443,8 @@ pub(crate) mod scratch {
 mod tests {
     use std::fs;
 
+    use nix::unistd::{Pid, getpgid};
+
     use super::scratch::{Scratch, surroundings};
     use super::*;
 
@@ -471,7 +478,8 @@ mod tests {
 
     #[test]
     fn a_machine_without_git_is_told_from_a_git_that_fails() {
-        let mut repository = Scratch::new().repository();
+        let scratch = Scratch::new();
+        let mut repository = scratch.repository();
         repository
             .surroundings
             .set
@@ -547,7 +555,8 @@ mod tests {
 
     #[test]
     fn an_answer_that_git_breaks_off_is_gits_error() {
-        let repository = Scratch::new().repository();
+        let scratch = Scratch::new();
+        let repository = scratch.repository();
         let error = repository
             .run(&["cat-file", "blob", "nothing"])
             .unwrap_err();
@@ -564,7 +573,36 @@ mod tests {
             (command.as_str(), code),
             ("git cat-file blob nothing", Some(128))
         );
-        assert!(stderr.starts_with("fatal: "), "{stderr}");
+        assert!(
+            stderr.starts_with("fatal: Not a valid object name"),
+            "{stderr}"
+        );
+    }
+
+    #[test]
+    fn an_answer_that_we_do_not_understand_is_not_gits_fault() {
+        let scratch = Scratch::new();
+        scratch.write("large", "1\n".repeat(1_000_000));
+        scratch.commit();
+        let running = scratch
+            .repository()
+            .start(&["show", "HEAD:large"], Stdio::null());
+        let read: io::Result<()> = Err(io::Error::new(io::ErrorKind::InvalidData, "what?"));
+        let error = running.unwrap().finish(read).unwrap_err();
+        let message = "`git show HEAD:large` said what unflake does not understand: what?";
+        assert_eq!(error.to_string(), message);
+    }
+
+    #[test]
+    fn ctrl_c_in_the_terminal_does_not_reach_git() {
+        let scratch = Scratch::new();
+        let repository = scratch.repository();
+        let running = repository
+            .start(&["cat-file", "--batch"], Stdio::piped())
+            .unwrap();
+        let pid = Pid::from_raw(i32::try_from(running.child.id()).unwrap());
+        assert_eq!(getpgid(Some(pid)).unwrap(), pid);
+        running.finish(Ok(())).unwrap();
     }
 
     #[test]

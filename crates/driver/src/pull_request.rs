@@ -1,5 +1,8 @@
 //! What a CI's variables say about the pull request that it builds: what it is to be merged into.
 
+use Condition::{Always, Among, Numbered, With};
+use Meaning::{Branch, Commit};
+
 /// What a pull request is to be merged into, and which variable says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
@@ -34,9 +37,6 @@ enum Condition {
     /// Another variable has one of these values.
     Among(&'static str, &'static [&'static str]),
 }
-
-use Condition::{Always, Among, Numbered, With};
-use Meaning::{Branch, Commit};
 
 /// The variables, in order. Of two of one CI the first is the more exact, the second is there when the
 /// first names what is not in the clone.
@@ -101,10 +101,113 @@ pub(crate) fn targets(variable: &dyn Fn(&str) -> Option<String>) -> Vec<Target> 
             continue;
         };
         let named = match meaning {
-            Branch => Named::Branch(value.trim_start_matches("refs/heads/").to_owned()),
+            Branch => {
+                let name = value.strip_prefix("refs/heads/").unwrap_or(&value);
+                Named::Branch(name.to_owned())
+            }
             Commit => Named::Commit(value),
         };
         targets.push(Target { variable, named });
     }
     targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(variables: &[(&str, &str)]) -> Vec<String> {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(it, _)| *it == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let shown = targets(&variable).into_iter().map(|target| {
+            let named = match target.named {
+                Named::Branch(name) => format!("branch {name}"),
+                Named::Commit(hash) => format!("commit {hash}"),
+            };
+            format!("{}: {named}", target.variable)
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn every_ci_says_it_in_its_own_way() {
+        let branch = [
+            "GITHUB_BASE_REF",
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+            "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+            "BITBUCKET_PR_DESTINATION_BRANCH",
+            "SYSTEM_PULLREQUEST_TARGETBRANCH",
+            "CHANGE_TARGET",
+            "CI_COMMIT_TARGET_BRANCH",
+            "CIRRUS_BASE_BRANCH",
+            "CF_PULL_REQUEST_TARGET",
+        ];
+        for name in branch {
+            assert_eq!(
+                shown(&[(name, "refs/heads/a/b")]),
+                [format!("{name}: branch a/b")]
+            );
+            assert_eq!(shown(&[(name, "main")]), [format!("{name}: branch main")]);
+        }
+        let commit = [
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA",
+            "BITBUCKET_PR_DESTINATION_COMMIT",
+            "CIRRUS_BASE_SHA",
+        ];
+        for name in commit {
+            assert_eq!(shown(&[(name, "abc")]), [format!("{name}: commit abc")]);
+        }
+    }
+
+    #[test]
+    fn a_variable_that_is_always_set_counts_only_in_a_pull_request() {
+        let cases = [
+            ("TRAVIS_BRANCH", "TRAVIS_PULL_REQUEST", "12", "false"),
+            (
+                "DRONE_TARGET_BRANCH",
+                "DRONE_BUILD_EVENT",
+                "pull_request",
+                "push",
+            ),
+            (
+                "APPVEYOR_REPO_BRANCH",
+                "APPVEYOR_PULL_REQUEST_NUMBER",
+                "12",
+                "",
+            ),
+            ("PULL_BASE_SHA", "JOB_TYPE", "presubmit", "postsubmit"),
+        ];
+        for (name, condition, yes, no) in cases {
+            assert_eq!(
+                shown(&[(name, "main"), (condition, yes)]).len(),
+                1,
+                "{name}"
+            );
+            assert!(
+                shown(&[(name, "main"), (condition, no)]).is_empty(),
+                "{name}"
+            );
+            assert!(shown(&[(name, "main")]).is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_empty_variable_is_an_unset_one() {
+        assert!(shown(&[("GITHUB_BASE_REF", ""), ("CHANGE_TARGET", "")]).is_empty());
+    }
+
+    #[test]
+    fn the_more_exact_variable_comes_first() {
+        let gitlab = [
+            ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
+            ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "abc"),
+        ];
+        let expected = [
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA: commit abc",
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME: branch main",
+        ];
+        assert_eq!(shown(&gitlab), expected);
+    }
 }

@@ -159,3 +159,220 @@ fn forget(notes: &Utf8Path) {
         drop(fs::remove_dir(all));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs::File;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::git::scratch::Scratch;
+
+    /// Every file below a folder, with its content and time.
+    fn picture(folder: &Utf8Path) -> BTreeMap<Utf8PathBuf, (Vec<u8>, SystemTime)> {
+        let mut files = BTreeMap::new();
+        for entry in folder.read_dir_utf8().unwrap() {
+            let path = entry.unwrap().into_path();
+            if path.is_dir() && !path.is_symlink() {
+                files.extend(picture(&path));
+            } else {
+                let time = fs::symlink_metadata(&path).unwrap().modified().unwrap();
+                files.insert(path.clone(), (fs::read(&path).unwrap(), time));
+            }
+        }
+        files
+    }
+
+    fn hook(scratch: &Scratch, name: &str, mark: &Utf8Path) {
+        let path = format!(".git/hooks/{name}");
+        scratch.write(&path, format!("#!/bin/sh\ntouch {mark}\n"));
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(scratch.root.join(path), mode).unwrap();
+    }
+
+    /// Two commits; the first is the base.
+    fn project() -> (Scratch, String) {
+        let scratch = Scratch::new();
+        scratch.write("folder/a.py", "old\n");
+        let base = scratch.commit();
+        scratch.write("folder/a.py", "new\n");
+        scratch.commit();
+        (scratch, base)
+    }
+
+    #[test]
+    fn it_holds_the_files_of_the_commit() {
+        let (scratch, base) = project();
+        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        let path = tree.map(&scratch.root.join("folder/a.py"));
+        assert_eq!(path, tree.path().join("folder/a.py"));
+        assert_eq!(fs::read_to_string(path).unwrap(), "old\n");
+    }
+
+    #[test]
+    fn the_users_repository_and_files_stay_as_they_were_to_the_byte() {
+        let (scratch, base) = project();
+        scratch.write("stashed", "1\n");
+        scratch.git(&["stash", "--include-untracked", "--quiet"]);
+        scratch.write("folder/a.py", "staged\n");
+        scratch.git(&["add", "--all"]);
+        scratch.write("folder/a.py", "unstaged\n");
+        scratch.write("untracked", "1\n");
+        let mark = scratch.root.join("hooked");
+        for name in [
+            "post-checkout",
+            "reference-transaction",
+            "post-index-change",
+        ] {
+            hook(&scratch, name, &mark);
+        }
+        let before = picture(&scratch.root);
+        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        let mut during = picture(&scratch.root);
+        let notes = scratch.root.join(".git/worktrees");
+        during.retain(|path, _| !path.starts_with(&notes));
+        assert!(during == before);
+        let path = tree.path().to_owned();
+        fs::write(path.join("made by a test"), "1\n").unwrap();
+        fs::write(path.join("folder/a.py"), "changed by a test\n").unwrap();
+        drop(tree);
+        assert!(!path.exists());
+        assert!(picture(&scratch.root) == before);
+        assert!(!notes.exists());
+        assert!(!mark.exists());
+    }
+
+    #[test]
+    fn it_goes_away_even_if_git_no_longer_knows_it() {
+        let (scratch, base) = project();
+        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        let path = tree.path().to_owned();
+        fs::write(path.join(".git"), "nonsense").unwrap();
+        drop(tree);
+        assert!(!path.exists());
+        assert!(!scratch.root.join(".git/worktrees").exists());
+    }
+
+    #[test]
+    fn it_goes_away_with_its_notes_if_a_test_has_removed_it() {
+        let (scratch, base) = project();
+        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        fs::remove_dir_all(tree.path()).unwrap();
+        drop(tree);
+        assert!(!scratch.root.join(".git/worktrees").exists());
+    }
+
+    #[test]
+    fn a_killed_run_does_not_hinder_the_next() {
+        let (scratch, base) = project();
+        let repository = scratch.repository();
+        let killed = BaseTree::check_out(&repository, &base).unwrap();
+        let folder = killed.path().to_owned();
+        let notes = scratch
+            .root
+            .join(".git/worktrees")
+            .join(folder.file_name().unwrap());
+        std::mem::forget(killed);
+        let next = BaseTree::check_out(&repository, &base).unwrap();
+        assert!(next.path().join("folder/a.py").exists());
+        drop(next);
+        assert!(notes.exists(), "the folder is there: it may be in use");
+        fs::remove_dir_all(&folder).unwrap();
+        drop(BaseTree::check_out(&repository, &base).unwrap());
+        assert!(notes.exists(), "the folder may be another container's");
+        let yesterday = SystemTime::now() - 2 * LONGEST;
+        File::open(&notes).unwrap().set_modified(yesterday).unwrap();
+        drop(BaseTree::check_out(&repository, &base).unwrap());
+        assert!(!notes.exists());
+    }
+
+    #[test]
+    fn a_work_tree_of_the_users_is_not_forgotten_with_ours() {
+        let (scratch, base) = project();
+        let away = Scratch::folder();
+        let theirs = away.root.join("theirs");
+        scratch.git(&["worktree", "add", "--quiet", theirs.as_str()]);
+        fs::rename(&theirs, away.root.join("unplugged")).unwrap();
+        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        fs::write(tree.path().join(".git"), "nonsense").unwrap();
+        drop(tree);
+        let known = scratch.git(&["worktree", "list", "--porcelain"]);
+        assert!(known.contains(theirs.as_str()), "{known}");
+        assert!(!known.contains(PREFIX), "{known}");
+    }
+
+    #[test]
+    fn it_can_be_made_from_a_linked_work_tree() {
+        let (scratch, base) = project();
+        let linked = Scratch::folder();
+        let target = linked.root.as_str();
+        scratch.git(&["worktree", "add", "--quiet", "--detach", target]);
+        let tree = BaseTree::check_out(&linked.repository(), &base).unwrap();
+        let path = tree.map(&linked.root.join("folder/a.py"));
+        assert_eq!(fs::read_to_string(path).unwrap(), "old\n");
+        drop(tree);
+        let notes = scratch.root.join(".git/worktrees").read_dir_utf8().unwrap();
+        assert_eq!(notes.count(), 1);
+    }
+
+    #[test]
+    fn two_can_live_side_by_side() {
+        let (scratch, base) = project();
+        let repository = scratch.repository();
+        let one = BaseTree::check_out(&repository, &base).unwrap();
+        let other = BaseTree::check_out(&repository, &base).unwrap();
+        assert_ne!(one.path(), other.path());
+        drop(one);
+        assert!(other.path().join("folder/a.py").exists());
+    }
+
+    #[test]
+    fn paths_outside_stay_and_links_to_the_inside_are_followed() {
+        let (scratch, base) = project();
+        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        assert_eq!(tree.map(&scratch.root), tree.path());
+        assert_eq!(
+            tree.map(Utf8Path::new("folder")),
+            tree.path().join("folder")
+        );
+        assert_eq!(tree.map(Utf8Path::new("/nonexistent")), "/nonexistent");
+        let sibling = Utf8PathBuf::from(format!("{}-sibling", scratch.root));
+        assert_eq!(tree.map(&sibling), sibling);
+        let outside = Scratch::folder();
+        let link = outside.root.join("link");
+        symlink(&scratch.root, &link).unwrap();
+        assert_eq!(tree.map(&link.join("folder")), tree.path().join("folder"));
+    }
+
+    #[test]
+    fn a_repository_that_cannot_be_written_is_an_error_in_gits_own_words() {
+        let (scratch, base) = project();
+        // A file in the way holds off even root, who may write anywhere.
+        scratch.write(".git/worktrees", "");
+        let error = BaseTree::check_out(&scratch.repository(), &base).unwrap_err();
+        let expected = format!(
+            "cannot check out {base} into a temporary folder beside {}",
+            scratch.root
+        );
+        assert_eq!(error.to_string(), expected);
+        let BaseTreeError::CheckOut { source, .. } = error else {
+            panic!("{error}");
+        };
+        assert!(
+            source.to_string().contains("fatal: could not create"),
+            "{source}"
+        );
+        assert!(scratch.root.join(".git/worktrees").is_file());
+    }
+
+    #[test]
+    fn a_commit_that_is_none_leaves_nothing_behind() {
+        let (scratch, _) = project();
+        let absent = "0123456789012345678901234567890123456789";
+        let error = BaseTree::check_out(&scratch.repository(), absent).unwrap_err();
+        assert!(matches!(error, BaseTreeError::CheckOut { .. }));
+        assert!(!scratch.root.join(".git/worktrees").exists());
+    }
+}
