@@ -56,9 +56,11 @@ const LOOKED_AT: usize = 8000;
 /// All files that differ between a commit and the work tree, by path: staged or not, and untracked
 /// ones that are not ignored.
 ///
-/// A file that git takes for binary, also by a `-diff` attribute, is listed without lines. So is an
-/// untracked one that cannot be read. A name that is not UTF-8 is an error: a path with a mark in it
-/// would never equal what a test used, and the test would be called flaky for it.
+/// A file that git takes for binary, also by a `-diff` attribute, is listed without lines. So is one
+/// with another mode and the same content, and an untracked one that cannot be read.
+///
+/// A name that is not UTF-8 is an error: a path with a mark in it would never equal what a test used,
+/// and the test would be called flaky for it.
 pub fn changes_since(repository: &Repository, commit: &str) -> Result<Vec<ChangedFile>, GitError> {
     let mut files = BTreeMap::new();
     for (name, entry) in diff(repository, commit)? {

@@ -41,7 +41,7 @@ pub enum BaseTreeError {
         source: io::Error,
     },
     /// Git does not check it out, perhaps because it may not write to the repository.
-    #[error("cannot check out {commit} into a temporary folder beside {root}")]
+    #[error("cannot check out {commit} of {root} into a temporary folder")]
     CheckOut {
         /// The commit.
         commit: String,
@@ -353,7 +353,7 @@ mod tests {
         scratch.write(".git/worktrees", "");
         let error = BaseTree::check_out(&scratch.repository(), &base).unwrap_err();
         let expected = format!(
-            "cannot check out {base} into a temporary folder beside {}",
+            "cannot check out {base} of {} into a temporary folder",
             scratch.root
         );
         assert_eq!(error.to_string(), expected);
