@@ -302,7 +302,7 @@ impl Session {
     }
 
     /// Runs a test again and waits for its end, whatever that is.
-    fn rerun(
+    pub(crate) fn rerun(
         &mut self,
         asked: &Asked,
         next: Option<&TestId>,

@@ -106,12 +106,12 @@ impl Session {
     }
 
     /// What a watched VM has written about itself so far.
-    fn read_facts(&self, vm: VmId) -> io::Result<Facts> {
+    pub(crate) fn read_facts(&self, vm: VmId) -> io::Result<Facts> {
         Facts::read(&self.fleet.folder().join(format!("{}.usage", vm.0)))
     }
 
     /// What changed since the base; read at the first call. `None` if it cannot be known.
-    fn difference(&mut self) -> Option<Arc<Difference>> {
+    pub(crate) fn difference(&mut self) -> Option<Arc<Difference>> {
         if let Changes::Unread = self.changes {
             self.changes = match self.read_difference() {
                 Ok(Some(difference)) => Changes::Known(Arc::new(difference)),
@@ -313,7 +313,7 @@ impl Used {
 }
 
 impl Difference {
-    fn ground(&self, run_began: SystemTime) -> Ground<'_> {
+    pub(crate) fn ground(&self, run_began: SystemTime) -> Ground<'_> {
         Ground {
             root: self.repository.root(),
             known: &self.known,

@@ -26,6 +26,7 @@ pub mod run_error;
 pub mod session;
 mod stack;
 mod suite;
+pub mod survey;
 mod vm;
 mod watch;
 pub mod worktree;
