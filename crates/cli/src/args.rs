@@ -18,6 +18,9 @@ pub(crate) enum Verb {
     /// Run the tests, and say for each failure whether it is flaky and on what evidence
     #[command(after_help = RUN_HELP)]
     Run(Box<RunArgs>),
+    /// Look into the failures that another command reported: are they flaky, or your change?
+    #[command(after_help = TRIAGE_HELP)]
+    Triage(Box<TriageArgs>),
     /// Show the tests as the framework finds them
     List(ListArgs),
 }
@@ -36,6 +39,17 @@ Examples:
   unflake run -- tests/test_cart.py -k total
   unflake run --jobs 2 --timeout 60 --junit report.xml
   unflake run --immediate 5 --fresh 10   look harder";
+
+const TRIAGE_HELP: &str = "\
+Each failed test case is matched with a test of this project and run alone in fresh VMs. One that \
+passes is flaky, if the report is of this very code and machine. One that fails each time is held \
+against what changed since the base, and run there.
+
+Exit codes are those of `unflake run`; a failure that no test can be found for counts as real.
+
+Examples:
+  pytest --junitxml report.xml; unflake triage report.xml
+  unflake triage --base origin/main build/reports/*.xml";
 
 #[derive(Clone, Debug, Default, Parser)]
 pub(crate) struct ProjectArgs {
@@ -60,6 +74,35 @@ pub(crate) struct RunArgs {
     /// Reruns in the same VM after the suite [default: 1]
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) end: Option<u32>,
+    #[command(flatten)]
+    pub(crate) ladder: LadderArgs,
+    #[command(flatten)]
+    pub(crate) against: AgainstArgs,
+    /// Run the suite in N VMs, files kept together; `auto` for one per processor [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
+    pub(crate) jobs: Option<usize>,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+#[derive(Clone, Debug, Default, Parser)]
+pub(crate) struct TriageArgs {
+    /// JUnit XML that another command wrote; of a folder, all *.xml in it
+    #[arg(required = true, value_name = "REPORT")]
+    pub(crate) reports: Vec<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
+    #[command(flatten)]
+    pub(crate) ladder: LadderArgs,
+    #[command(flatten)]
+    pub(crate) against: AgainstArgs,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+/// The rungs that a failure can climb wherever it happened.
+#[derive(Clone, Debug, Default, Parser)]
+pub(crate) struct LadderArgs {
     /// Reruns in a fresh VM each [default: 2]
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) fresh: Option<u32>,
@@ -72,30 +115,26 @@ pub(crate) struct RunArgs {
     /// ... and more than this many tests failed [default: 10]
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) threshold_floor: Option<usize>,
-    #[command(flatten)]
-    pub(crate) against: AgainstArgs,
     /// Seconds that a test may take before its VM is killed [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Run the suite in N VMs, files kept together; `auto` for one per processor [default: 1]
-    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
-    pub(crate) jobs: Option<usize>,
+}
+
+/// What comes out.
+#[derive(Clone, Debug, Default, Parser)]
+#[command(next_help_heading = "Result")]
+pub(crate) struct ResultArgs {
     /// The exit code when all failures are flaky [default: pass]
-    #[arg(long, value_name = "RESULT", help_heading = "Result")]
+    #[arg(long, value_name = "RESULT")]
     pub(crate) flaky: Option<FlakyArg>,
     /// Fail when more tests than this are flaky
-    #[arg(long, value_name = "N", help_heading = "Result")]
+    #[arg(long, value_name = "N")]
     pub(crate) max_flaky: Option<usize>,
     /// What is written to standard output
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        default_value = "human",
-        help_heading = "Result"
-    )]
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: Format,
     /// Also write JUnit XML to this file, every attempt included
-    #[arg(long, value_name = "FILE", help_heading = "Result")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<Utf8PathBuf>,
 }
 
@@ -211,6 +250,8 @@ mod tests {
         let mut command = Args::command().term_width(100);
         let run = command.find_subcommand_mut("run").unwrap();
         insta::assert_snapshot!(run.render_help());
+        let triage = command.find_subcommand_mut("triage").unwrap();
+        insta::assert_snapshot!(triage.render_help());
     }
 
     #[test]

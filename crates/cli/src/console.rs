@@ -99,6 +99,7 @@ impl Console {
             // These stand in the report.
             Event::VmStarted { .. }
             | Event::Noted(_)
+            | Event::Unmatched { .. }
             | Event::CollectionFailed(_)
             | Event::SessionFailed { .. }
             | Event::Prepared { .. } => {}
@@ -115,7 +116,7 @@ impl Console {
     fn show_trial(&mut self, trial: &Trial) {
         let name = printable(trial.test.name());
         let time = seconds(trial.duration);
-        if trial.rung == Rung::Suite {
+        if matches!(trial.rung, Rung::Suite | Rung::Report) {
             self.done += 1;
             if trial.outcome.is_failure() {
                 self.failed += 1;
@@ -168,7 +169,12 @@ impl Console {
             "looking into them"
         };
         let tests = plural(failures, "test", "tests");
-        self.line(&format!("{tests} failed in {}; {what}", seconds(elapsed)));
+        let place = if elapsed.is_zero() {
+            "the report".to_owned()
+        } else {
+            seconds(elapsed)
+        };
+        self.line(&format!("{tests} failed in {place}; {what}"));
         self.open_bar(failures, "verdicts");
     }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Error;
 use camino::Utf8PathBuf;
-use unflake_driver::fleet::StartError;
 use unflake_driver::run_error::RunError;
+use unflake_driver::start_error::StartError;
 
 use crate::Exit;
 use crate::config::ConfigError;
@@ -24,6 +24,13 @@ pub(crate) enum Trouble {
         file: Utf8PathBuf,
         source: std::io::Error,
     },
+    #[error("cannot read the report {file}")]
+    Report {
+        file: Utf8PathBuf,
+        source: anyhow::Error,
+    },
+    #[error("there is no *.xml in {folder}")]
+    NoReports { folder: Utf8PathBuf },
     #[error("the current folder's name is not valid UTF-8: {}", .path.display())]
     FolderName { path: PathBuf },
 }
@@ -64,6 +71,9 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
                 "--python takes an interpreter, the folder of a virtualenv, or a command on the path"
             }
             Trouble::ReportFile { .. } => "nothing was run; name a file in a folder that exists",
+            Trouble::Report { .. } | Trouble::NoReports { .. } => {
+                "triage reads JUnit XML, as `pytest --junitxml report.xml` writes it"
+            }
             Trouble::FolderName { .. } => "move the project to a folder with a plain name",
         };
         return (help(text), Exit::Usage);

@@ -66,6 +66,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             | Event::Noted(_)
             | Event::TrialStarted { .. }
             | Event::Prepared { .. }
+            | Event::Unmatched { .. }
             | Event::TrialEnded(_)
             | Event::SuiteEnded { .. }
             | Event::SessionFailed { .. }

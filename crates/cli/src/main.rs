@@ -10,6 +10,7 @@ mod repeat;
 mod report;
 mod run;
 mod settings;
+mod triage;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let result = match args.verb {
         Verb::Run(run_args) => run::run(&run_args),
+        Verb::Triage(triage_args) => triage::triage(&triage_args),
         Verb::List(list_args) => list::list(&list_args),
     };
     let exit = result.unwrap_or_else(|error| {

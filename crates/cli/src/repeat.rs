@@ -37,13 +37,16 @@ impl Invocation {
         );
         add("immediate", args.immediate.map(|count| count.to_string()));
         add("end", args.end.map(|count| count.to_string()));
-        add("fresh", args.fresh.map(|count| count.to_string()));
-        let fresh_by = args.fresh_by.map(|how| match how {
+        add("fresh", args.ladder.fresh.map(|count| count.to_string()));
+        let fresh_by = args.ladder.fresh_by.map(|how| match how {
             FreshBy::Exec => "exec".to_owned(),
             FreshBy::Fork => "fork".to_owned(),
         });
         add("fresh-by", fresh_by);
-        let timeout = args.timeout.map(|limit| limit.as_secs_f64().to_string());
+        let timeout = args
+            .ladder
+            .timeout
+            .map(|limit| limit.as_secs_f64().to_string());
         add("timeout", timeout);
         add("base", args.against.base.clone());
         let switches = [
@@ -159,7 +162,7 @@ mod tests {
         let words = shlex::split(command).expect("a command is quoted well");
         match Args::try_parse_from(words).expect(command).verb {
             Verb::Run(args) => *args,
-            Verb::List(_) => panic!("not a run: {command}"),
+            Verb::Triage(_) | Verb::List(_) => panic!("not a run: {command}"),
         }
     }
 
@@ -210,8 +213,11 @@ mod tests {
             let id = format!("src/repeat.rs::test[{odd}]");
             let args = repeat(typed, &id, Verdict::Broken(Blame::NotAsked));
             assert_eq!(args.immediate, Some(3));
-            assert_eq!(args.fresh_by, Some(FreshBy::Exec));
-            assert_eq!(args.timeout, Some(std::time::Duration::from_millis(2500)));
+            assert_eq!(args.ladder.fresh_by, Some(FreshBy::Exec));
+            assert_eq!(
+                args.ladder.timeout,
+                Some(std::time::Duration::from_millis(2500))
+            );
             let expected = ["-k", "a b", "--randomly-seed=7", &id];
             assert_eq!(
                 args.project.framework_args, expected,

@@ -31,6 +31,8 @@ pub(crate) struct Report {
     pub(crate) collection_errors: Vec<CollectionError>,
     /// What went wrong with the framework's own session, beside the tests.
     pub(crate) session_errors: Vec<String>,
+    /// Failures of a report that no test was found for, and why.
+    pub(crate) unmatched: Vec<(String, String)>,
     pub(crate) notes: Vec<Note>,
     /// The framework's own final outcome of each test in the suite's run.
     pub(crate) outcomes: HashMap<TestId, SuiteRun>,
@@ -74,6 +76,7 @@ pub(crate) struct Counts {
     pub(crate) unclear: usize,
     pub(crate) unexamined: usize,
     pub(crate) collection_errors: usize,
+    pub(crate) unmatched: usize,
 }
 
 impl Counts {
@@ -85,6 +88,7 @@ impl Counts {
             + self.unclear
             + self.unexamined
             + self.collection_errors
+            + self.unmatched
     }
 }
 
@@ -96,6 +100,7 @@ impl Report {
             places: HashMap::new(),
             collection_errors: Vec::new(),
             session_errors: Vec::new(),
+            unmatched: Vec::new(),
             notes: Vec::new(),
             outcomes: HashMap::new(),
             findings: Vec::new(),
@@ -120,6 +125,7 @@ impl Report {
                 self.listing = Some(listing);
             }
             Event::CollectionFailed(error) => self.collection_errors.push(error),
+            Event::Unmatched { case, why } => self.unmatched.push((case, why)),
             Event::Noted(note) => self.notes.push(note),
             Event::TrialStarted { .. } => {}
             Event::Prepared { test, vm } => self.log(vm, test),
@@ -139,7 +145,7 @@ impl Report {
         self.costs.add(&trial);
         self.log(trial.vm, trial.test.clone());
         // A rerun plugin of the project has the last word in plain pytest; our reruns have none.
-        if matches!(trial.rung, Rung::Suite | Rung::OwnRerun) {
+        if matches!(trial.rung, Rung::Suite | Rung::OwnRerun | Rung::Report) {
             self.outcomes.insert(
                 trial.test,
                 SuiteRun {
@@ -162,6 +168,7 @@ impl Report {
         let mut counts = Counts {
             tests: self.tests().len(),
             collection_errors: self.collection_errors.len(),
+            unmatched: self.unmatched.len(),
             ..Counts::default()
         };
         let judged: HashSet<&TestId> = self.findings.iter().map(|one| &one.test).collect();
@@ -238,6 +245,10 @@ pub(crate) fn describe_note(note: &Note) -> String {
         }
         Note::ForkGivenUp { test, why } => {
             format!("a forked VM gave no answer for {test} ({why}); a new interpreter decides")
+        }
+        Note::PassedInReport { cases } => {
+            let cases = plural(*cases, "test case", "test cases");
+            format!("{cases} failed at first and passed at last in the report: not looked into")
         }
         Note::NoBase { why, fetch: None } => {
             format!("failures are not compared with what changed: {why}")

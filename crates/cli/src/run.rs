@@ -22,16 +22,24 @@ use crate::report::{Report, github, human, json, junit, markdown};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
+    examine(args, Session::run)
+}
+
+/// Lets a session work, shows what happens meanwhile, and writes the reports.
+pub(crate) fn examine(
+    args: &RunArgs,
+    work: impl FnOnce(Session) -> Result<(), RunError> + Send + 'static,
+) -> anyhow::Result<Exit> {
     let started = Instant::now();
     let Settings { wish, policy } = Settings::for_run(args)?;
-    let junit = args.junit.as_deref().map(create).transpose()?;
+    let junit = args.result.junit.as_deref().map(create).transpose()?;
     let mut report = Report::new(Invocation::new(args, &wish.project.folder));
     let (sender, events) = channel::<Event>();
     let session = Session::new(wish, sender).map_err(RunError::from)?;
     let interrupter = session.interrupter();
     ctrlc::set_handler(move || interrupter.interrupt()).context("cannot listen for Ctrl-C")?;
 
-    let work = thread::spawn(move || session.run());
+    let work = thread::spawn(move || work(session));
     let mut console = Console::new();
     while let Ok(first) = events.recv() {
         for event in std::iter::once(first).chain(events.try_iter()) {
@@ -50,7 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     report.elapsed = started.elapsed();
 
     let exit = judge(&report, policy.is_met(&report.findings));
-    write_stdout(&report, args.format, policy, exit)?;
+    write_stdout(&report, args.result.format, policy, exit)?;
     if let Some(mut file) = junit {
         let xml = junit::write(&report, policy).context("cannot make the JUnit report")?;
         file.write_all(xml.as_bytes())
@@ -67,7 +75,9 @@ fn judge(report: &Report, policy_is_met: bool) -> Exit {
         // A suite that stopped early says nothing about the tests that it left out.
         Some(Ending::Stopped { .. }) if report.counts().not_run > 0 => Exit::Problems,
         Some(Ending::Completed | Ending::Stopped { .. }) => {
-            let is_whole = report.collection_errors.is_empty() && report.session_errors.is_empty();
+            let is_whole = report.collection_errors.is_empty()
+                && report.session_errors.is_empty()
+                && report.unmatched.is_empty();
             if policy_is_met && is_whole {
                 Exit::Clean
             } else {

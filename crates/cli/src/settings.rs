@@ -40,20 +40,21 @@ impl Settings {
             rungs: Rungs {
                 immediate: args.immediate.or(run.immediate).unwrap_or(rungs.immediate),
                 end: args.end.or(run.end).unwrap_or(rungs.end),
-                fresh: args.fresh.or(run.fresh).unwrap_or(rungs.fresh),
+                fresh: args.ladder.fresh.or(run.fresh).unwrap_or(rungs.fresh),
             },
             threshold: Threshold {
-                ratio: match (args.threshold, &run.threshold) {
+                ratio: match (args.ladder.threshold, &run.threshold) {
                     (Some(ratio), _) => ratio,
                     (None, Some(share)) => read_share(share, &path)?,
                     (None, None) => threshold.ratio,
                 },
                 floor: args
+                    .ladder
                     .threshold_floor
                     .or(run.threshold_floor)
                     .unwrap_or(threshold.floor),
             },
-            timeout: match (args.timeout, run.timeout) {
+            timeout: match (args.ladder.timeout, run.timeout) {
                 (Some(timeout), _) => Some(timeout),
                 (None, Some(seconds)) => Some(read_timeout(seconds, "run.timeout", &path)?),
                 (None, None) => None,
@@ -67,12 +68,12 @@ impl Settings {
             project,
             plan,
             jobs: args.jobs.or(run.jobs),
-            fresh_by: read_fresh_by(args.fresh_by, run.fresh_by.as_deref(), &path)?,
+            fresh_by: read_fresh_by(args.ladder.fresh_by, run.fresh_by.as_deref(), &path)?,
             against: read_against(&args.against, &config.intersect),
         };
         let policy = Policy {
-            flaky: read_flaky(args.flaky, run.flaky.as_deref(), &path)?,
-            max_flaky: args.max_flaky.or(run.max_flaky),
+            flaky: read_flaky(args.result.flaky, run.flaky.as_deref(), &path)?,
+            max_flaky: args.result.max_flaky.or(run.max_flaky),
         };
         Ok(Self { wish, policy })
     }

@@ -14,7 +14,10 @@ const EDGES: [(&str, &[&str]); 4] = [
     ("core", &[]),
     ("driver", &["unflake-core"]),
     ("history", &["unflake-core"]),
-    ("cli", &["unflake-core", "unflake-driver"]),
+    (
+        "cli",
+        &["unflake-core", "unflake-driver", "unflake-history"],
+    ),
 ];
 
 fn root() -> PathBuf {

@@ -22,6 +22,13 @@ pub enum Event {
     Listed(Listing),
     /// A file could not be collected.
     CollectionFailed(CollectionError),
+    /// A failure in a report could not be matched with a test.
+    Unmatched {
+        /// The report's name for it.
+        case: String,
+        /// Why not.
+        why: String,
+    },
     /// Something that the user should know once.
     Noted(Note),
     /// A test is about to run.
@@ -118,6 +125,11 @@ pub enum Note {
         test: TestId,
         /// What happened to the fork.
         why: String,
+    },
+    /// Test cases of a report failed at first and passed when the other command ran them again.
+    PassedInReport {
+        /// How many.
+        cases: usize,
     },
     /// The latest changes cannot be compared with what failing tests use.
     NoBase {

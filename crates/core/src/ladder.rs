@@ -737,7 +737,7 @@ mod tests {
                 }
                 Verdict::Unclear(Doubt::NotRunAgain) => assert!(!fresh_passed),
                 Verdict::PreExisting
-                | Verdict::Unclear(Doubt::SharedTearDown | Doubt::OldReport) => {
+                | Verdict::Unclear(Doubt::SharedTearDown | Doubt::OldReport | Doubt::OtherMachine) => {
                     panic!("nothing of that was planted")
                 }
                 Verdict::Unexamined(_) => assert!(reruns.is_empty()),

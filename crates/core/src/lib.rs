@@ -13,6 +13,7 @@ pub mod outcome;
 pub mod pattern;
 pub mod plan;
 pub mod policy;
+pub mod reported;
 pub mod rules;
 pub mod test;
 pub mod trial;

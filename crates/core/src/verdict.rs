@@ -79,6 +79,8 @@ pub enum Doubt {
     OnlyWatched,
     /// It failed in a report that is older than the code.
     OldReport,
+    /// It failed in a report from another machine.
+    OtherMachine,
 }
 
 /// Why nothing was tried.
@@ -96,6 +98,11 @@ impl Verdict {
     /// Whether the failure is shown to be flaky.
     pub fn is_flaky(self) -> bool {
         matches!(self, Self::Flaky(_))
+    }
+
+    /// Whether it says flaky because a rerun passed.
+    pub fn rests_on_a_pass(self) -> bool {
+        self.is_flaky() && !self.fails_alone()
     }
 
     /// Whether it fails alone in a fresh VM, each time.
@@ -146,6 +153,7 @@ impl Verdict {
             Self::Unclear(Doubt::SharedTearDown) => Some("shared-tear-down"),
             Self::Unclear(Doubt::OnlyWatched) => Some("only-watched"),
             Self::Unclear(Doubt::OldReport) => Some("old-report"),
+            Self::Unclear(Doubt::OtherMachine) => Some("other-machine"),
             Self::Unexamined(Reason::TooManyFailures) => Some("too-many-failures"),
             Self::Unexamined(Reason::RerunsOff) => Some("reruns-off"),
             Self::Unexamined(Reason::Cut) => Some("cut"),
@@ -198,6 +206,10 @@ impl Verdict {
             }
             Self::Unclear(Doubt::OnlyWatched) => {
                 "passes in a fresh VM only while unflake watches what it uses: not called flaky"
+            }
+            Self::Unclear(Doubt::OtherMachine) => {
+                "failed on another machine and passes on this one: not called flaky, because the \
+                 machines may differ"
             }
             Self::Unclear(Doubt::OldReport) => {
                 "failed in the report and passes now, but files have changed since the report: \

@@ -4,7 +4,6 @@
 //! about them is the session's.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 use std::process::Command as Process;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -23,6 +22,7 @@ use crate::protocol::{
 };
 use crate::pytest::without_framework;
 use crate::stack::read_stack;
+use crate::start_error::StartError;
 use crate::vm::{Vm, describe};
 
 /// After its process has ended, a VM's last words have this long to arrive.
@@ -91,30 +91,6 @@ impl Interrupter {
     }
 }
 
-/// Our trouble with starting a VM: we could not even ask.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// No scratch folder or pipe.
-    #[error("cannot prepare a folder for the run's pipes")]
-    Scratch(#[source] io::Error),
-    /// No process.
-    #[error("cannot start `{command}`")]
-    Spawn {
-        /// The command.
-        command: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// Another version of unflake's runner answered.
-    #[error("the runner speaks protocol {theirs} and this unflake speaks {ours}")]
-    Protocol {
-        /// Its version.
-        theirs: u32,
-        /// Our version.
-        ours: u32,
-    },
-}
-
 impl Fleet {
     /// A fleet without VMs; everything that is worth telling goes to `events`.
     pub fn new(events: Sender<Event>) -> Result<Self, StartError> {
@@ -168,6 +144,13 @@ impl Fleet {
         self.vms.insert(vm, copy);
         self.tell(parent, &Command::Fork { vm: vm.0 });
         Ok(vm)
+    }
+
+    /// The number of a VM that another command had, and of which there is only a report.
+    pub(crate) fn number_elsewhere(&mut self) -> VmId {
+        let (vm, birth) = (self.number(), Birth::Elsewhere);
+        drop(self.events.send(Event::VmStarted { vm, birth }));
+        vm
     }
 
     /// Lets a VM that has parsed its configuration collect. Next comes `Ready`.

@@ -15,15 +15,15 @@ use unflake_core::trial::VmId;
 
 use crate::fleet::{Fate, Happening};
 use crate::interpreter;
-use crate::protocol::{Collected, Inability, Parsed, Worker, Workers};
+use crate::protocol::{Inability, Parsed, Worker, Workers};
 use crate::run_error::RunError;
 use crate::session::{Halt, Mould, Session};
 
 impl Session {
-    /// Starts the first VM and lists its tests.
-    pub(crate) fn open(&mut self) -> Result<VmId, Halt> {
+    /// Starts the first VM and lists its tests. As a guest it writes none of the framework's reports.
+    pub(crate) fn open(&mut self, guest: bool) -> Result<VmId, Halt> {
         let since = Instant::now();
-        let first = self.spawn(self.wish.project.start(false, &[]))?;
+        let first = self.spawn(self.wish.project.start(guest, &[]))?;
         let collected = loop {
             match self.next(None)? {
                 Happening::Parsed(vm, parsed) => {
@@ -46,12 +46,13 @@ impl Session {
                 deselected: collected.deselected,
             }));
         }
-        self.announce(&collected);
         self.suite = Some(collected);
         Ok(first)
     }
 
-    fn announce(&self, collected: &Collected) {
+    /// Tells of the tests that are to be dealt with, and of what could not be collected.
+    pub(crate) fn announce(&self, tests: Vec<Test>) {
+        let collected = self.listed();
         let hello = self
             .fleet
             .hello()
@@ -60,7 +61,7 @@ impl Session {
             framework: format!("{} {}", hello.framework, hello.framework_version),
             language: format!("{} {}", hello.language, hello.language_version),
             root: collected.root.clone(),
-            tests: self.tests.clone(),
+            tests,
             deselected: collected.deselected,
             jobs: self.jobs,
             replay: collected.replay.clone(),

@@ -3,7 +3,7 @@
 use unflake_core::trial::VmId;
 
 use crate::difference::DifferenceError;
-use crate::fleet::StartError;
+use crate::start_error::StartError;
 
 /// Why a run has no result.
 #[derive(Debug, thiserror::Error)]

@@ -19,19 +19,16 @@ use unflake_core::ladder::{Stage, Step, next_step};
 use unflake_core::plan::Plan;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
-use unflake_core::verdict::{Finding, Reason, Verdict};
+use unflake_core::verdict::{Doubt, Finding, Reason, Verdict};
 
-use crate::asked::last_lines;
 use crate::comparing::{Changes, Used};
 use crate::difference::Against;
-use crate::fleet::{Fate, Fleet, Happening, Interrupter, StartError};
+use crate::fleet::{Fleet, Happening, Interrupter};
 use crate::protocol::{Collected, Command, Worker};
 use crate::pytest::Project;
 use crate::run_error::RunError;
+use crate::start_error::StartError;
 use crate::worktree::BaseTree;
-
-/// How long a VM that was told to finish may take for it.
-const FINISHING: Duration = Duration::from_secs(60);
 
 /// What the user wants of a run.
 #[derive(Clone, Debug)]
@@ -74,6 +71,8 @@ pub struct Session {
     /// A checkout of the base, once one is needed.
     pub(crate) base_tree: Option<BaseTree>,
     pub(crate) spent_at_base: Duration,
+    /// Why a pass says nothing about the failures of some VMs.
+    pub(crate) doubts: HashMap<VmId, Doubt>,
     folder: Utf8PathBuf,
     events: Sender<Event>,
 }
@@ -92,41 +91,6 @@ pub(crate) struct Suspect {
     /// What it used when it was watched.
     pub(crate) used: Option<Used>,
     pub(crate) is_judged: bool,
-}
-
-/// How a framework's session came to its end.
-pub(crate) struct SessionEnd {
-    /// How many failures it counted beyond those of tests and of collection.
-    extra: u32,
-    fate: Fate,
-}
-
-impl SessionEnd {
-    /// What is wrong with it that is no test's failure.
-    fn trouble(&self, has_failures: bool) -> Option<String> {
-        // pytest ends with 0 for success, 5 for no tests, 1 for failures, 2 for an early stop.
-        // Failures that a plugin of the project reran until they passed leave it at 0.
-        let expected: &[&str] = if has_failures {
-            &["exit status 0", "exit status 1", "exit status 2"]
-        } else {
-            &["exit status 0", "exit status 5"]
-        };
-        let how = &self.fate.how;
-        if self.extra > 0 {
-            let failures = if self.extra == 1 {
-                "failure"
-            } else {
-                "failures"
-            };
-            Some(format!(
-                "pytest counted {} {failures} beside the tests",
-                self.extra
-            ))
-        } else {
-            let is_expected = expected.contains(&how.as_str());
-            (!is_expected).then(|| format!("pytest ended with {how} after the tests"))
-        }
-    }
 }
 
 /// Why the session stopped in the middle.
@@ -167,6 +131,7 @@ impl Session {
             changes: Changes::Unread,
             base_tree: None,
             spent_at_base: Duration::ZERO,
+            doubts: HashMap::new(),
             folder,
             events,
         })
@@ -179,7 +144,10 @@ impl Session {
 
     /// Lists the tests without running any.
     pub fn list(mut self) -> Result<(), RunError> {
-        let listed = self.open().and_then(|first| self.finish(first));
+        let listed = self.open(true).and_then(|first| {
+            self.announce(self.tests.clone());
+            self.finish(first)
+        });
         match listed {
             Ok(()) => Ok(()),
             Err(Halt::Interrupted) => {
@@ -194,8 +162,13 @@ impl Session {
     pub fn run(mut self) -> Result<(), RunError> {
         let ending = self
             .check_against()
-            .and_then(|()| self.open())
+            .and_then(|()| self.open(false))
             .and_then(|first| self.examine(first));
+        self.close(ending)
+    }
+
+    /// Tells how a run ended.
+    pub(crate) fn close(mut self, ending: Result<Ending, Halt>) -> Result<(), RunError> {
         match ending {
             Ok(ending) => {
                 self.tell(Event::Ended(ending));
@@ -216,6 +189,7 @@ impl Session {
     }
 
     fn examine(&mut self, first: VmId) -> Result<Ending, Halt> {
+        self.announce(self.tests.clone());
         let blocked = self.suite.as_ref().is_some_and(|suite| suite.blocked);
         if blocked {
             self.finish(first)?;
@@ -251,54 +225,6 @@ impl Session {
             Happening::Garbled(vm, line) => Err(Halt::Error(RunError::Protocol { vm, line })),
             other => Ok(other),
         }
-    }
-
-    /// Lets a VM end its session by itself, and kills it when that takes too long.
-    pub(crate) fn finish(&mut self, vm: VmId) -> Result<(), Halt> {
-        self.fleet.tell(vm, &Command::Finish {});
-        let Some(end) = self.await_end(vm, FINISHING)? else {
-            return Ok(());
-        };
-        let mut suspects = self.suspects.iter();
-        let has_failures = suspects.any(|suspect| suspect.trials[0].vm == vm)
-            || self
-                .suite
-                .as_ref()
-                .is_some_and(|suite| !suite.errors.is_empty());
-        if let Some(what) = end.trouble(has_failures) {
-            let output = end.fate.output.text(Duration::from_secs(1));
-            let reason = format!("{what}; it wrote:\n{}", last_lines(&output));
-            self.tell(Event::SessionFailed { vm, reason });
-        }
-        Ok(())
-    }
-
-    /// Waits until a VM has ended; kills it when that takes longer than `patience`.
-    ///
-    /// How it ended, if it did so by itself.
-    pub(crate) fn await_end(
-        &mut self,
-        vm: VmId,
-        patience: Duration,
-    ) -> Result<Option<SessionEnd>, Halt> {
-        let deadline = Instant::now() + patience;
-        let mut was_killed = false;
-        let mut extra = 0;
-        while self.fleet.vm(vm).is_some() {
-            match self.next((!was_killed).then_some(deadline))? {
-                Happening::Deadline => {
-                    self.fleet.kill(vm);
-                    self.note(Note::VmLingered { vm });
-                    was_killed = true;
-                }
-                Happening::Finished(finished, _, more) if finished == vm => extra = more,
-                Happening::Ended(ended, fate) if ended == vm => {
-                    return Ok((!was_killed).then_some(SessionEnd { extra, fate }));
-                }
-                unrelated => drop(unrelated),
-            }
-        }
-        Ok(None)
     }
 
     /// Records a trial of a suspect, or of a test that becomes one by it.
@@ -367,6 +293,10 @@ impl Session {
     pub(crate) fn judge(&mut self, at: usize, verdict: Verdict, comparison: Option<Comparison>) {
         let suspect = &mut self.suspects[at];
         suspect.is_judged = true;
+        let verdict = match self.doubts.get(&suspect.trials[0].vm) {
+            Some(doubt) if verdict.rests_on_a_pass() => Verdict::Unclear(*doubt),
+            Some(_) | None => verdict,
+        };
         let finding = Finding {
             test: suspect.test.clone(),
             verdict,

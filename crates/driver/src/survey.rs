@@ -49,7 +49,7 @@ impl Session {
 
     fn survey_files(&mut self) -> Result<Vec<FileSurvey>, Halt> {
         self.check_against()?;
-        let first = self.open()?;
+        let first = self.open(true)?;
         self.finish(first)?;
         let mut files: Vec<String> = self.tests.iter().map(|test| test.file.clone()).collect();
         files.dedup();

@@ -32,6 +32,10 @@ fn annotations(report: &Report) -> Vec<String> {
         let message = data(&format!("{}\n{}", error.place, error.text));
         lines.push(format!("::error title={title}::{message}"));
     }
+    for (case, why) in &report.unmatched {
+        let message = data(&format!("{case}: {why}"));
+        lines.push(format!("::error title=unmatched failure::{message}"));
+    }
     for error in &report.session_errors {
         lines.push(format!("::error title=pytest session::{}", data(error)));
     }

@@ -36,6 +36,11 @@ pub(crate) fn write(report: &Report) -> String {
         let _ = writeln!(text, "\n{}", style(title).red().bold());
         write_block(&mut text, &error.text);
     }
+    for (case, why) in &report.unmatched {
+        let title = format!("UNMATCHED  {}", printable(case));
+        let _ = writeln!(text, "\n{}", style(title).red().bold());
+        let _ = writeln!(text, "           failed in the report: {}", printable(why));
+    }
     for error in &report.session_errors {
         let (title, rest) = error.split_once('\n').unwrap_or((error, ""));
         let title = format!("ERROR {}", printable(title));
@@ -159,6 +164,7 @@ fn conclusion(report: &Report) -> String {
             "collection error",
             Style::new().red().bold(),
         ),
+        (counts.unmatched, "unmatched", Style::new().red().bold()),
         (counts.broken, "broken", Style::new().red().bold()),
         (
             counts.unexamined,

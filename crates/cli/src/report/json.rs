@@ -40,6 +40,7 @@ struct JsonReport<'a> {
     findings: Vec<JsonFinding<'a>>,
     collection_errors: Vec<JsonError<'a>>,
     session_errors: &'a [String],
+    unmatched: Vec<JsonUnmatched<'a>>,
     tests: Vec<JsonTest<'a>>,
     vms: Vec<JsonVm<'a>>,
     costs: JsonCosts,
@@ -96,6 +97,12 @@ struct JsonTrial<'a> {
 struct JsonError<'a> {
     place: &'a str,
     text: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonUnmatched<'a> {
+    case: &'a str,
+    why: &'a str,
 }
 
 #[derive(Serialize)]
@@ -170,6 +177,11 @@ fn to_json(report: &Report, exit_code: u8) -> JsonReport<'_> {
             })
             .collect(),
         session_errors: &report.session_errors,
+        unmatched: report
+            .unmatched
+            .iter()
+            .map(|(case, why)| JsonUnmatched { case, why })
+            .collect(),
         tests: to_json_tests(report),
         vms: to_json_vms(report),
         costs: to_json_costs(report.costs),

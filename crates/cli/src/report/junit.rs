@@ -33,6 +33,13 @@ pub(crate) fn write(
             .set_description(error.text.as_str());
         suite.add_test_case(TestCase::new(error.place.as_str(), status));
     }
+    for (case, why) in &report.unmatched {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status
+            .set_message("unmatched failure")
+            .set_description(why.as_str());
+        suite.add_test_case(TestCase::new(case.as_str(), status));
+    }
     for error in &report.session_errors {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
         status

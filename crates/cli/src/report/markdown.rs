@@ -49,6 +49,9 @@ pub(crate) fn write(report: &Report) -> String {
         let _ = writeln!(text, "**Collection error** in {}\n", cell(&error.place));
         write_block(&mut text, &error.text);
     }
+    for (case, why) in &report.unmatched {
+        let _ = writeln!(text, "**Unmatched** {}: {}\n", cell(case), html(why));
+    }
     for error in &report.session_errors {
         text.push_str("**pytest's session failed**\n\n");
         write_block(&mut text, error);

@@ -7,3 +7,4 @@ mod fixtures;
 mod interrupt;
 mod project;
 mod reports;
+mod triage;
