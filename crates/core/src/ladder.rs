@@ -648,6 +648,30 @@ mod tests {
     }
 
     #[test]
+    fn a_pass_that_was_watched_is_confirmed_by_one_that_was_not() {
+        let watched = Trial {
+            is_watched: true,
+            ..trial(Rung::Fresh, Birth::Exec, Outcome::Passed)
+        };
+        let failed = trial(Rung::Suite, Birth::Exec, Outcome::Failed);
+        let mut trials = vec![failed.clone(), watched];
+        let rungs = Rungs {
+            immediate: 0,
+            end: 0,
+            fresh: 1,
+        };
+        let step = |trials: &[Trial]| next_step(rungs, trials, ENDED);
+        let confirm = Step::Rerun(Rung::Confirm, Place::NewInterpreter);
+        assert_eq!(step(&trials), confirm);
+        trials.push(trial(Rung::Confirm, Birth::Exec, Outcome::Failed));
+        let unclear = Verdict::Unclear(Doubt::OnlyWatched);
+        assert_eq!(step(&trials), Step::Conclude(unclear));
+        trials[2].outcome = Outcome::Passed;
+        let flaky = Verdict::Flaky(Flakiness::Unplaced);
+        assert_eq!(step(&trials), Step::Conclude(flaky));
+    }
+
+    #[test]
     fn a_test_that_fails_everywhere_but_after_itself_is_brittle() {
         let (verdict, _) = climb(Rungs::default(), true, |rung, _, _| {
             passes_if(rung == Rung::AfterItself)

@@ -108,9 +108,9 @@ impl Difference {
         workshop: &Workshop<'_>,
     ) -> Result<Self, DifferenceError> {
         let base = choose_base(&repository, against)?;
-        let files = changes_since(&repository, &base.commit)?;
-        let listed = repository.run(&["ls-files", "-z"])?;
-        let mut known: BTreeSet<String> = names(&listed).collect();
+        let mut files = changes_since(&repository, &base.commit)?;
+        let (mut known, unwatched) = tracked(&repository)?;
+        files.extend(unseen_by_git(&repository, &files, unwatched));
         known.extend(files.iter().map(|file| file.path.clone()));
         let seconds = repository.run(&["show", "-s", "--format=%ct", &base.commit])?;
         let seconds = String::from_utf8_lossy(&seconds).trim().parse();
@@ -127,6 +127,42 @@ impl Difference {
             base_time,
         })
     }
+}
+
+/// The files that git tracks, and those among them of which it was told not to look at the work tree's
+/// version (`assume-unchanged`, `skip-worktree`).
+fn tracked(repository: &Repository) -> Result<(BTreeSet<String>, Vec<String>), GitError> {
+    let listed = repository.run(&["ls-files", "-v", "-z"])?;
+    let mut known = BTreeSet::new();
+    let mut unwatched = Vec::new();
+    for entry in names(&listed) {
+        let Some((tag, path)) = entry.split_once(' ') else {
+            continue;
+        };
+        if tag == "S" || tag.chars().all(char::is_lowercase) {
+            unwatched.push(path.to_owned());
+        }
+        known.insert(path.to_owned());
+    }
+    Ok((known, unwatched))
+}
+
+/// What git does not look at may have changed. A file that a sparse checkout leaves out is not there.
+fn unseen_by_git(
+    repository: &Repository,
+    seen: &[ChangedFile],
+    unwatched: Vec<String>,
+) -> Vec<ChangedFile> {
+    let is_new = |path: &String| seen.iter().all(|file| file.path != *path);
+    let there = unwatched
+        .into_iter()
+        .filter(|path| repository.root().join(path).exists());
+    let unseen = there.filter(is_new).map(|path| ChangedFile {
+        path,
+        kind: ChangeKind::Modified,
+        lines: Vec::new(),
+    });
+    unseen.collect()
 }
 
 /// The base of a work tree, by what the user or the CI says.
@@ -223,4 +259,66 @@ fn names(list: &[u8]) -> impl Iterator<Item = String> {
         .split(|byte| *byte == 0)
         .filter(|name| !name.is_empty());
     names.map(|name| String::from_utf8_lossy(name).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::scratch::Scratch;
+
+    fn read(scratch: &Scratch) -> Difference {
+        let against = Against {
+            base: Some("HEAD".to_owned()),
+            rules: Rules::default(),
+            check_base: CheckBase::Never,
+            is_required: true,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let workshop = Workshop {
+            // No source is modified here, so that none is read.
+            python: Utf8Path::new("/nonexistent"),
+            folder: Utf8Path::from_path(folder.path()).unwrap(),
+        };
+        let repository = Repository::find(&scratch.root).unwrap().unwrap();
+        Difference::read(repository, &against, &workshop).unwrap()
+    }
+
+    fn change<'a>(difference: &'a Difference, path: &str) -> &'a Change {
+        let mut changes = difference.changes.iter();
+        changes.find(|change| change.file.path == path).expect(path)
+    }
+
+    #[test]
+    fn a_tracked_file_that_git_is_told_not_to_look_at_counts_as_changed() {
+        let scratch = Scratch::new();
+        scratch.write("data.txt", "one");
+        scratch.write("other.txt", "one");
+        scratch.commit();
+        scratch.git(&["update-index", "--assume-unchanged", "data.txt"]);
+        scratch.git(&["update-index", "--skip-worktree", "other.txt"]);
+        let difference = read(&scratch);
+        let paths: Vec<&str> = difference
+            .changes
+            .iter()
+            .map(|one| one.file.path.as_str())
+            .collect();
+        assert_eq!(paths, ["data.txt", "other.txt"]);
+        assert!(difference.known.contains("data.txt"));
+    }
+
+    #[test]
+    fn a_file_that_came_or_went_changes_the_folders_that_show_it() {
+        let scratch = Scratch::new();
+        scratch.write("old/deep/gone.txt", "");
+        scratch.write("old/stays.txt", "");
+        scratch.commit();
+        scratch.git(&["rm", "-q", "old/deep/gone.txt"]);
+        scratch.write("new/deep/came.txt", "");
+        scratch.write("old/beside.txt", "");
+        let difference = read(&scratch);
+        let folders = |path: &str| change(&difference, path).folders.clone();
+        assert_eq!(folders("old/deep/gone.txt"), ["old/deep", "old"]);
+        assert_eq!(folders("new/deep/came.txt"), ["new/deep", "new", ""]);
+        assert_eq!(folders("old/beside.txt"), ["old"]);
+    }
 }

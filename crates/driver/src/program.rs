@@ -98,3 +98,65 @@ fn is_python_script(program: &str) -> bool {
     let line = start.split(|byte| *byte == b'\n').next().unwrap_or(&start);
     line.starts_with(b"#!") && String::from_utf8_lossy(line).contains("python")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spawned(by: i64, words: &[&str]) -> Spawned {
+        let words = words.iter().map(ToString::to_string).collect();
+        Spawned { by, words }
+    }
+
+    fn unfollowed(spawned: &[Spawned], processes: &[(i64, i64)]) -> Vec<String> {
+        unfollowed_programs(spawned, processes)
+            .into_iter()
+            .collect()
+    }
+
+    #[test]
+    fn a_python_process_that_said_so_was_followed() {
+        let python = spawned(1, &["/venv/bin/python3.12", "python", "-c", "pass"]);
+        assert_eq!(
+            unfollowed(std::slice::from_ref(&python), &[(2, 1)]),
+            [""; 0]
+        );
+        assert_eq!(
+            unfollowed(std::slice::from_ref(&python), &[(2, 9)]),
+            ["python3.12"],
+            "another's child"
+        );
+        let twice = [python.clone(), python];
+        assert_eq!(
+            unfollowed(&twice, &[(2, 1)]),
+            ["python3.12"],
+            "one of two is missing"
+        );
+    }
+
+    #[test]
+    fn other_programs_are_named_unless_they_read_nothing_of_a_project() {
+        let programs = [
+            spawned(1, &["/usr/bin/uname", "uname", "-p"]),
+            spawned(1, &["/bin/sh", "/bin/sh", "-c", "cat data | python x.py"]),
+            spawned(1, &["make", "make", "assets"]),
+        ];
+        let expected = ["cat data | python x.py", "make"];
+        assert_eq!(
+            unfollowed(&programs, &[(2, 1)]),
+            expected,
+            "a shell hides what it runs"
+        );
+    }
+
+    #[test]
+    fn a_script_is_known_by_its_first_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("tool");
+        std::fs::write(&script, "#!/venv/bin/python\nprint()").unwrap();
+        assert!(is_python(script.to_str().unwrap()));
+        std::fs::write(&script, "#!/bin/sh\npython").unwrap();
+        assert!(!is_python(script.to_str().unwrap()));
+        assert!(!is_python("pythonic-tool-that-nobody-has"));
+    }
+}
