@@ -25,7 +25,8 @@ def main() -> int:
     if tuple(int(part) for part in pytest.__version__.split(".")[:2]) < OLDEST_PYTEST:
         channel.say(say="unable", vm=vm, why="old-framework", detail=pytest.__version__)
         return 3
-    from unflake_guest import Guest, introduction
+    from unflake_forks import introduction
+    from unflake_guest import Guest
 
     stacks = StackDump(folder)
     stacks.arm(vm)

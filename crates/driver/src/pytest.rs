@@ -10,7 +10,7 @@ use unflake_core::test::TestId;
 use crate::protocol::{Collected, Command};
 
 /// The runner, as it is written beside the channel of a run.
-const RUNNER: [(&str, &str); 7] = [
+const RUNNER: [(&str, &str); 9] = [
     (
         "unflake_pytest.py",
         include_str!("../../../runners/pytest/unflake_pytest.py"),
@@ -22,6 +22,14 @@ const RUNNER: [(&str, &str); 7] = [
     (
         "unflake_guest.py",
         include_str!("../../../runners/pytest/unflake_guest.py"),
+    ),
+    (
+        "unflake_items.py",
+        include_str!("../../../runners/pytest/unflake_items.py"),
+    ),
+    (
+        "unflake_forks.py",
+        include_str!("../../../runners/pytest/unflake_forks.py"),
     ),
     (
         "unflake_reports.py",

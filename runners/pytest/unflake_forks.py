@@ -1,0 +1,123 @@
+"""Copies of this VM: what must be settled before and after a fork."""
+
+import contextlib
+import inspect
+import os
+import signal
+import sys
+import tempfile
+import threading
+from typing import Any, Optional
+
+import pytest
+
+from unflake_channel import Channel, Message, StackDump
+
+PROTOCOL = 1
+
+
+class Forks:
+    """Makes copies of this VM that go on by themselves, or that do one thing and end."""
+
+    def __init__(self, channel: Channel, stacks: StackDump) -> None:
+        self._channel, self._stacks = channel, stacks
+        self.is_copy = False
+
+    def make(self, session: Any, vm: int) -> None:
+        threads = count_threads()
+        if threads > 0 or not hasattr(os, "fork"):
+            number = "1 more thread is" if threads == 1 else f"{threads} more threads are"
+            why = f"{number} alive" if threads else "this platform cannot fork"
+            self._channel.say(say="unforked", vm=vm, why=why)
+            return
+        if self.is_copy:
+            # pytest's failure texts ask which module a frame belongs to, and the first answer takes
+            # tens of milliseconds: what is known here is known in every copy.
+            inspect.getmodule(sys._getframe())
+        child = os.fork()
+        if child:
+            with contextlib.suppress(ChildProcessError):  # The project may have SIGCHLD ignored.
+                os.waitpid(child, 0)
+            self._channel.say(say="forked", vm=vm)
+            return
+        # The copy is a grandchild whose parent ends at once: a test that waits for its own children,
+        # or counts them, must not meet it.
+        if os.fork():
+            os._exit(0)
+        os.setpgid(0, 0)
+        self.is_copy = True
+        self._channel.move(vm)
+        self._stacks.arm(vm)
+        renew_capture(session.config)
+        self._channel.say(say="hello", **introduction(vm, self._stacks))
+
+    def begin_apart(self, session: Any) -> bool:
+        """Forks a copy that is to do one thing in this VM's place. True in the copy.
+
+        The original waits until the copy has ended, and tells how.
+        """
+        child = os.fork()
+        if child == 0:
+            os.setpgid(0, 0)
+            self._channel.adopt()
+            renew_capture(session.config)
+            self._channel.say(say="apart", pid=os.getpid())
+            return True
+        how = wait_for(child)
+        # What it left running must not outlive it.
+        with contextlib.suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
+        self._channel.say(say="rejoined", how=how)
+        return False
+
+
+def wait_for(child: int) -> Optional[str]:
+    """How a child ended; `None` for a plain end."""
+    try:
+        _, status = os.waitpid(child, 0)
+    except ChildProcessError:  # The project has SIGCHLD ignored.
+        return None
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return f"killed by signal {number} ({signal.Signals(number).name})"
+    code = os.WEXITSTATUS(status)
+    return f"exit status {code}" if code else None
+
+
+def count_threads() -> int:
+    """How many threads beside this one a fork would lose."""
+    # pytest-rerunfailures starts a server for xdist's workers, which nobody asks anything here.
+    targets = [getattr(t, "_target", None) for t in threading.enumerate()]
+    idle = [one for one in targets if getattr(one, "__module__", "") == "pytest_rerunfailures"]
+    return len(sys._current_frames()) - 1 - len(idle)
+
+
+def renew_capture(config: Any) -> None:
+    """Gives a forked VM capture files of its own: a fork shares the position in its parent's."""
+    manager = config.pluginmanager.getplugin("capturemanager")
+    capturing = getattr(manager, "_global_capturing", None)
+    for name in ("out", "err"):
+        stream: Any = getattr(capturing, name, None)
+        try:
+            fd = stream.tmpfile.fileno()
+        except (AttributeError, OSError, ValueError):
+            continue  # Captured in memory, or not at all.
+        target: Any = getattr(stream, "targetfd", None)
+        follows = target is not None and os.path.sameopenfile(target, fd)
+        with tempfile.TemporaryFile(buffering=0) as fresh:
+            os.dup2(fresh.fileno(), fd, inheritable=False)
+        if follows:
+            os.dup2(fd, target)
+
+
+def introduction(vm: int, stacks: StackDump) -> Message:
+    return {
+        "protocol": PROTOCOL,
+        "vm": vm,
+        "pid": os.getpid(),
+        "framework": "pytest",
+        "framework_version": pytest.__version__,
+        "language": "Python",
+        "language_version": ".".join(map(str, sys.version_info[:3])),
+        "stack_signal": stacks.signal,
+    }
