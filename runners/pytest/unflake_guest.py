@@ -6,6 +6,7 @@ means are the driver's business (`docs/protocol.md`).
 
 import os
 import sys
+import sysconfig
 from typing import Any, Generator, Iterator, List, Optional
 
 import pytest
@@ -154,6 +155,7 @@ class Guest:
             replay=[] if seed is None else [f"--randomly-seed={seed}"],
             positional=[clean(str(path)) for path in config.option.file_or_dir or []],
             left_out=self._left_out,
+            imported_from=import_roots(),
         )
 
     def _serve(self, session: Any) -> None:
@@ -194,3 +196,19 @@ class Guest:
         yield
         extra = session.testsfailed - self._failed - len(self._collect_errors)
         self._channel.say(say="finished", status=int(session.exitstatus), extra=max(extra, 0))
+
+
+def import_roots() -> List[str]:
+    """The folders from which modules were imported that are neither installed nor Python's own."""
+    standard = (sysconfig.get_path("stdlib") + os.sep, sysconfig.get_path("platstdlib") + os.sep)
+    roots = set()
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or file.startswith(standard) or "-packages" + os.sep in file:
+            continue
+        parts = name.count(".") + 1 + (os.path.basename(file) == "__init__.py")
+        root = os.path.abspath(file)
+        for _ in range(parts):
+            root = os.path.dirname(root)
+        roots.add(clean(root))
+    return sorted(roots)

@@ -80,7 +80,7 @@ class Items:
         self._say_ran(session, name, attempts, "rebuilt" if rebuilt else "plain", held=True)
 
     def twice(self, session: Any, command: Message) -> None:
-        """Runs each test two times in a row, unseen by reports and by plugins that rerun.
+        """Runs each test two times in a row, or once, unseen by reports and by plugins that rerun.
 
         Shared fixtures stay alive from the first run to the second, as between two tests of a suite,
         unless something is to be done between them.
@@ -91,11 +91,14 @@ class Items:
             if item is None:
                 self._channel.say(say="unknown", **name)
                 return
+            after = self._find(following) if following else None
+            if command["between"] is None:
+                self._say_again(session, name, item, after, held=following is None)
+                continue
             self._say_again(session, name, item, copy.copy(item), held=False)
             trouble = self.tear_down_all(session) if command["between"] == "tear-down" else None
             if command["between"] == "collect":
                 gc.collect()
-            after = self._find(following) if following else None
             self._say_again(session, name, item, after, held=following is None, trouble=trouble)
 
     def _say_again(

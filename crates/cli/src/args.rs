@@ -21,6 +21,9 @@ pub(crate) enum Verb {
     /// Look into the failures that another command reported: are they flaky, or your change?
     #[command(after_help = TRIAGE_HELP)]
     Triage(Box<TriageArgs>),
+    /// Find the tests that fail when they are run twice: they will bite when the order changes
+    #[command(after_help = NIO_HELP)]
+    Nio(Box<NioArgs>),
     /// Show the tests as the framework finds them
     List(ListArgs),
 }
@@ -39,6 +42,22 @@ Examples:
   unflake run -- tests/test_cart.py -k total
   unflake run --jobs 2 --timeout 60 --junit report.xml
   unflake run --immediate 5 --fresh 10   look harder";
+
+const NIO_HELP: &str = "\
+Every test is run twice in a row in the same VM. One that passes and then fails leaves behind state \
+that it depends on itself; it is called NIO (non-idempotent outcome) only after it did so three \
+times of three, alone, each time in a new interpreter with fresh files. Whatever else does not pass \
+twice gets its own name: victim, brittle, broken, non-deterministic.
+
+All of it happens in copies of the work tree: your files are not touched.
+
+Exit codes are those of `unflake run`: 1 if anything was found.
+
+Examples:
+  unflake nio                       the whole suite, and new or modified tests also alone
+  unflake nio --mode method -j 2    each test in a VM of its own
+  unflake nio --changed             only tests that are new or modified since the base
+  unflake nio -- tests/test_cart.py";
 
 const TRIAGE_HELP: &str = "\
 Each failed test case is matched with a test of this project and run alone in fresh VMs. One that \
@@ -98,6 +117,51 @@ pub(crate) struct TriageArgs {
     pub(crate) against: AgainstArgs,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+}
+
+#[derive(Clone, Debug, Default, Parser)]
+pub(crate) struct NioArgs {
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
+    /// In which VMs tests are run twice
+    #[arg(long, value_name = "MODE", default_value = "auto")]
+    pub(crate) mode: ModeArg,
+    /// Only tests that are new or modified since the base
+    #[arg(long)]
+    pub(crate) changed: bool,
+    /// The base [default: as with `unflake run`]
+    #[arg(long, value_name = "REV")]
+    pub(crate) base: Option<String>,
+    /// Seconds that a test may take before its VM is killed [default: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// With `class` and `method`: use N VMs at once; `auto` for one per processor [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
+    pub(crate) jobs: Option<usize>,
+    /// What is written to standard output
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "human",
+        help_heading = "Result"
+    )]
+    pub(crate) format: Format,
+    /// Also write JUnit XML to this file
+    #[arg(long, value_name = "FILE", help_heading = "Result")]
+    pub(crate) junit: Option<Utf8PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// All tests in one VM; new, modified and suspicious ones also alone
+    #[default]
+    Auto,
+    /// All tests in one VM
+    Suite,
+    /// Each class, or file of functions, in a VM of its own
+    Class,
+    /// Each test in a VM of its own
+    Method,
 }
 
 /// The rungs that a failure can climb wherever it happened.
@@ -250,6 +314,8 @@ mod tests {
         let mut command = Args::command().term_width(100);
         let run = command.find_subcommand_mut("run").unwrap();
         insta::assert_snapshot!(run.render_help());
+        let nio = command.find_subcommand_mut("nio").unwrap();
+        insta::assert_snapshot!(nio.render_help());
         let triage = command.find_subcommand_mut("triage").unwrap();
         insta::assert_snapshot!(triage.render_help());
     }

@@ -116,7 +116,9 @@ impl Console {
     fn show_trial(&mut self, trial: &Trial) {
         let name = printable(trial.test.name());
         let time = seconds(trial.duration);
-        if matches!(trial.rung, Rung::Suite | Rung::Report) {
+        if let Rung::Once(_) | Rung::Again(_) = trial.rung {
+            self.show_pair(trial);
+        } else if matches!(trial.rung, Rung::Suite | Rung::Report) {
             self.done += 1;
             if trial.outcome.is_failure() {
                 self.failed += 1;
@@ -138,6 +140,27 @@ impl Console {
                 "{} {name} [{time}] {rung} rerun",
                 outcome.for_stderr()
             ));
+        }
+    }
+
+    /// Half of a test that is run twice: its outcome is shown where it is not a pass.
+    fn show_pair(&mut self, trial: &Trial) {
+        if self.suite_ended {
+            return;
+        }
+        let is_second = matches!(trial.rung, Rung::Again(_));
+        if trial.outcome.is_failure() {
+            self.failed += 1;
+            let label = trial.outcome.label().to_uppercase();
+            let label = style(format!("{label:>9}")).red().for_stderr();
+            let name = printable(trial.test.name());
+            let when = if is_second { " the second time" } else { "" };
+            let time = seconds(trial.duration);
+            self.line(&format!("{label} {name} [{time}]{when}"));
+        }
+        if is_second {
+            self.done += 1;
+            self.advance();
         }
     }
 

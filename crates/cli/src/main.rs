@@ -5,6 +5,7 @@ mod config;
 mod console;
 mod explain;
 mod list;
+mod nio;
 mod printable;
 mod repeat;
 mod report;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
     let result = match args.verb {
         Verb::Run(run_args) => run::run(&run_args),
         Verb::Triage(triage_args) => triage::triage(&triage_args),
+        Verb::Nio(nio_args) => nio::nio(&nio_args),
         Verb::List(list_args) => list::list(&list_args),
     };
     let exit = result.unwrap_or_else(|error| {

@@ -3,14 +3,16 @@
 use camino::Utf8Path;
 use unflake_core::event::Listing;
 use unflake_core::test::TestId;
-use unflake_core::verdict::Finding;
+use unflake_core::verdict::{Finding, Verdict};
 
-use crate::args::{FreshBy, RunArgs, When};
+use crate::args::{AgainstArgs, FreshBy, RunArgs, When};
 use crate::report::Report;
 
 /// How unflake was called, as far as a repetition needs it.
 #[derive(Clone, Debug)]
 pub(crate) struct Invocation {
+    /// The verb.
+    verb: &'static str,
     /// The flags that were typed and change what is run.
     flags: Vec<String>,
     /// The arguments for the framework.
@@ -61,10 +63,43 @@ impl Invocation {
             flags.extend(when);
         }
         Self {
+            verb: "run",
             flags,
             args: args.project.framework_args.clone(),
             folder: folder.to_string(),
         }
+    }
+
+    /// How `unflake nio` was called, as far as a repetition needs it.
+    pub(crate) fn of_nio(args: &RunArgs, folder: &Utf8Path) -> Self {
+        let args = RunArgs {
+            against: AgainstArgs::default(),
+            ..args.clone()
+        };
+        let verb = "nio";
+        Self {
+            verb,
+            ..Self::new(&args, folder)
+        }
+    }
+
+    /// How plain pytest shows that a test fails when it is run twice: a plugin of two lines, and the call.
+    pub(crate) fn recipe(&self, report: &Report, finding: &Finding) -> Option<[String; 2]> {
+        let listing = report.listing.as_ref()?;
+        let test = self.path_to(listing, &finding.test)?;
+        if !matches!(finding.verdict, Verdict::Nio(_)) {
+            return None;
+        }
+        let plugin = "import copy, _pytest.runner as runner; pytest_runtest_protocol = lambda item: \
+                      runner.runtestprotocol(item, nextitem=copy.copy(item)) and None";
+        let quote =
+            |word: &str| shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into);
+        let words = again(listing, vec![test]);
+        let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
+        Some([
+            format!("echo {} > twice.py", quote(plugin)),
+            format!("PYTHONPATH=. python -m pytest -p twice {}", words.join(" ")),
+        ])
     }
 
     /// The command that shows `finding` again.
@@ -75,7 +110,8 @@ impl Invocation {
         let Some(listing) = &report.listing else {
             return self.command(&[], self.args.clone());
         };
-        let fails_alone = finding.verdict.fails_alone();
+        let is_nio = matches!(finding.verdict, Verdict::Nio(_));
+        let fails_alone = finding.verdict.fails_alone() || is_nio;
         if let (true, Some(test)) = (fails_alone, self.path_to(listing, &finding.test)) {
             let args = again(listing, vec![test]);
             return self.command(&[], args);
@@ -91,7 +127,7 @@ impl Invocation {
     }
 
     fn command(&self, more: &[&str], args: Vec<String>) -> String {
-        let mut words = vec!["unflake".to_owned(), "run".to_owned()];
+        let mut words = vec!["unflake".to_owned(), self.verb.to_owned()];
         words.extend(self.flags.iter().cloned());
         words.extend(more.iter().map(ToString::to_string));
         if !args.is_empty() {
@@ -153,7 +189,7 @@ mod tests {
     use clap::Parser;
     use unflake_core::event::Event;
     use unflake_core::test::Test;
-    use unflake_core::verdict::{Blame, Flakiness, Reason, Verdict};
+    use unflake_core::verdict::{Blame, Flakiness, Reason};
 
     use super::*;
     use crate::args::{Args, Verb};
@@ -162,7 +198,7 @@ mod tests {
         let words = shlex::split(command).expect("a command is quoted well");
         match Args::try_parse_from(words).expect(command).verb {
             Verb::Run(args) => *args,
-            Verb::Triage(_) | Verb::List(_) => panic!("not a run: {command}"),
+            Verb::Triage(_) | Verb::Nio(_) | Verb::List(_) => panic!("not a run: {command}"),
         }
     }
 
@@ -194,6 +230,7 @@ mod tests {
             verdict,
             trials: Vec::new(),
             comparison: None,
+            left_behind: Vec::new(),
         };
         parse(&report.invocation.repeat(&report, &finding))
     }

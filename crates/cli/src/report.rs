@@ -70,6 +70,10 @@ pub(crate) struct Counts {
     pub(crate) xpassed: usize,
     pub(crate) not_run: usize,
     pub(crate) flaky: usize,
+    pub(crate) nio: usize,
+    pub(crate) nio_after_others: usize,
+    pub(crate) victim: usize,
+    pub(crate) non_deterministic: usize,
     pub(crate) brittle: usize,
     pub(crate) pre_existing: usize,
     pub(crate) broken: usize,
@@ -82,7 +86,11 @@ pub(crate) struct Counts {
 impl Counts {
     /// Failures that are not shown to be flaky.
     pub(crate) fn failures(self) -> usize {
-        self.brittle
+        self.nio
+            + self.nio_after_others
+            + self.victim
+            + self.non_deterministic
+            + self.brittle
             + self.pre_existing
             + self.broken
             + self.unclear
@@ -145,7 +153,12 @@ impl Report {
         self.costs.add(&trial);
         self.log(trial.vm, trial.test.clone());
         // A rerun plugin of the project has the last word in plain pytest; our reruns have none.
-        if matches!(trial.rung, Rung::Suite | Rung::OwnRerun | Rung::Report) {
+        if matches!(
+            trial.rung,
+            Rung::Suite | Rung::OwnRerun | Rung::Report | Rung::Once(_)
+        ) && !self.outcomes.contains_key(&trial.test)
+            || trial.rung == Rung::OwnRerun
+        {
             self.outcomes.insert(
                 trial.test,
                 SuiteRun {
@@ -195,6 +208,10 @@ impl Report {
         for finding in &self.findings {
             match finding.verdict {
                 Verdict::Flaky(_) => counts.flaky += 1,
+                Verdict::Nio(_) => counts.nio += 1,
+                Verdict::NioAfterOthers => counts.nio_after_others += 1,
+                Verdict::Victim => counts.victim += 1,
+                Verdict::NonDeterministic => counts.non_deterministic += 1,
                 Verdict::Brittle => counts.brittle += 1,
                 Verdict::PreExisting => counts.pre_existing += 1,
                 Verdict::Broken(_) => counts.broken += 1,
@@ -218,11 +235,15 @@ impl Report {
     pub(crate) fn findings_by_weight(&self) -> Vec<&Finding> {
         let weight = |finding: &&Finding| match finding.verdict {
             Verdict::Flaky(_) => 0,
-            Verdict::Brittle => 1,
-            Verdict::PreExisting => 2,
-            Verdict::Unclear(_) => 3,
-            Verdict::Unexamined(_) => 4,
-            Verdict::Broken(_) => 5,
+            Verdict::NonDeterministic => 1,
+            Verdict::Victim => 2,
+            Verdict::Brittle => 3,
+            Verdict::PreExisting => 4,
+            Verdict::Unclear(_) => 5,
+            Verdict::Unexamined(_) => 6,
+            Verdict::Broken(_) => 7,
+            Verdict::NioAfterOthers => 8,
+            Verdict::Nio(_) => 9,
         };
         let mut findings: Vec<&Finding> = self.findings.iter().collect();
         findings.sort_by_key(weight);
@@ -257,6 +278,9 @@ pub(crate) fn describe_note(note: &Note) -> String {
             why,
             fetch: Some(fetch),
         } => format!("failures are not compared with what changed: {why}; run `{fetch}`"),
+        Note::InPlace { why } => {
+            format!("tests run in your own files, and what they leave there is not undone: {why}")
+        }
         Note::VmLingered { vm } => {
             format!("{vm} did not end by itself after its last test, and was killed")
         }

@@ -22,18 +22,19 @@ use crate::report::{Report, github, human, json, junit, markdown};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
-    examine(args, Session::run)
+    examine(args, Invocation::new, Session::run)
 }
 
 /// Lets a session work, shows what happens meanwhile, and writes the reports.
 pub(crate) fn examine(
     args: &RunArgs,
+    invocation: fn(&RunArgs, &Utf8Path) -> Invocation,
     work: impl FnOnce(Session) -> Result<(), RunError> + Send + 'static,
 ) -> anyhow::Result<Exit> {
     let started = Instant::now();
     let Settings { wish, policy } = Settings::for_run(args)?;
     let junit = args.result.junit.as_deref().map(create).transpose()?;
-    let mut report = Report::new(Invocation::new(args, &wish.project.folder));
+    let mut report = Report::new(invocation(args, &wish.project.folder));
     let (sender, events) = channel::<Event>();
     let session = Session::new(wish, sender).map_err(RunError::from)?;
     let interrupter = session.interrupter();

@@ -107,6 +107,7 @@ fn read_project(args: &ProjectArgs) -> anyhow::Result<(Project, Config, Option<U
         python,
         args: args.framework_args.clone(),
         import_first: Vec::new(),
+        temporary: None,
     };
     Ok((project, config, path))
 }

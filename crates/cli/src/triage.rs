@@ -16,6 +16,7 @@ use unflake_history::junit::{Case, CaseOutcome, read_junit};
 use crate::Exit;
 use crate::args::{RunArgs, TriageArgs};
 use crate::explain::Trouble;
+use crate::repeat::Invocation;
 use crate::report::plural;
 use crate::run::examine;
 
@@ -36,7 +37,9 @@ pub(crate) fn triage(args: &TriageArgs) -> anyhow::Result<Exit> {
         result: args.result.clone(),
         ..RunArgs::default()
     };
-    examine(&run_args, move |session: Session| session.triage(&reports))
+    examine(&run_args, Invocation::new, move |session: Session| {
+        session.triage(&reports)
+    })
 }
 
 /// The files that were named, and those in folders that were.

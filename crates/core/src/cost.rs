@@ -61,7 +61,9 @@ impl Costs {
                 | Rung::Replay
                 | Rung::AfterItself
                 | Rung::Base
-                | Rung::Report,
+                | Rung::Report
+                | Rung::Once(_)
+                | Rung::Again(_),
                 _,
             )
             | (_, Birth::Elsewhere) => return,

@@ -138,6 +138,11 @@ pub enum Note {
         /// The command that would help, if there is one.
         fetch: Option<String>,
     },
+    /// Experiments run in the user's own files, and what tests leave there is not undone.
+    InPlace {
+        /// Why.
+        why: String,
+    },
     /// A VM did not end after it was told to, and was killed.
     VmLingered {
         /// The VM.

@@ -229,7 +229,9 @@ fn pass_in_both(seen: Seen<'_>, passed_on: Rung) -> Step {
         | Rung::Confirm
         | Rung::Replay
         | Rung::Base
-        | Rung::Report => Flakiness::NonBursty,
+        | Rung::Report
+        | Rung::Once(_)
+        | Rung::Again(_) => Flakiness::NonBursty,
     };
     let mut passes = seen.of(passed_on).filter(|trial| trial.outcome.is_pass());
     let rebuilt = passes.any(|trial| trial.fixtures == Fixtures::Rebuilt);
@@ -520,7 +522,9 @@ mod tests {
             | Rung::Confirm
             | Rung::Replay
             | Rung::Base
-            | Rung::Report => Outcome::Failed,
+            | Rung::Report
+            | Rung::Once(_)
+            | Rung::Again(_) => Outcome::Failed,
         });
         assert_eq!(verdict, Verdict::Unclear(Doubt::NotRunAgain));
     }
@@ -761,6 +765,10 @@ mod tests {
                 }
                 Verdict::Unclear(Doubt::NotRunAgain) => assert!(!fresh_passed),
                 Verdict::PreExisting
+                | Verdict::Nio(_)
+                | Verdict::NioAfterOthers
+                | Verdict::Victim
+                | Verdict::NonDeterministic
                 | Verdict::Unclear(Doubt::SharedTearDown | Doubt::OldReport | Doubt::OtherMachine) => {
                     panic!("nothing of that was planted")
                 }

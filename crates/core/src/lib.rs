@@ -9,6 +9,7 @@ pub mod cost;
 pub mod event;
 pub mod intersect;
 pub mod ladder;
+pub mod nio;
 pub mod outcome;
 pub mod pattern;
 pub mod plan;

@@ -52,6 +52,7 @@ mod tests {
             verdict,
             trials: Vec::new(),
             comparison: None,
+            left_behind: Vec::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::nio::Setting;
 use crate::outcome::Outcome;
 use crate::test::TestId;
 
@@ -69,6 +70,10 @@ pub enum Rung {
     Base,
     /// By another command, as its report says.
     Report,
+    /// The first of two runs in a row.
+    Once(Setting),
+    /// The second of two runs in a row.
+    Again(Setting),
 }
 
 impl Rung {
@@ -86,6 +91,8 @@ impl Rung {
             Self::Replay => "replay",
             Self::Base => "base",
             Self::Report => "report",
+            Self::Once(setting) => setting.label(),
+            Self::Again(_) => "again",
         }
     }
 
@@ -97,7 +104,9 @@ impl Rung {
             | Self::Immediate
             | Self::End
             | Self::AfterItself
-            | Self::Report => true,
+            | Self::Report
+            | Self::Again(_) => true,
+            Self::Once(setting) => setting.is_after_others(),
             Self::Fresh | Self::Look | Self::Confirm | Self::Replay | Self::Base => false,
         }
     }

@@ -1,6 +1,7 @@
 //! What many trials of one test say about it. The trials themselves are the evidence.
 
 use crate::comparison::Comparison;
+use crate::nio::Nio;
 use crate::test::TestId;
 use crate::trial::Trial;
 
@@ -15,6 +16,8 @@ pub struct Finding {
     pub trials: Vec<Trial>,
     /// How it stands to the latest changes, if it failed each time and there was a base to look at.
     pub comparison: Option<Comparison>,
+    /// The files of the work tree that two runs of it in a row changed, where that was looked at.
+    pub left_behind: Vec<String>,
 }
 
 /// What a failing test is.
@@ -24,6 +27,14 @@ pub struct Finding {
 pub enum Verdict {
     /// It failed and passed on the same code.
     Flaky(Flakiness),
+    /// It passes, and fails when it is run again in the same VM.
+    Nio(Nio),
+    /// Alone it can be run twice; after other tests it fails the second time.
+    NioAfterOthers,
+    /// It fails after other tests and passes alone.
+    Victim,
+    /// It passes and fails under the same conditions.
+    NonDeterministic,
     /// It fails in every fresh VM, and passed only after its own failed run.
     Brittle,
     /// It failed each time it was run, and at the base too.
@@ -119,6 +130,10 @@ impl Verdict {
                 | Flakiness::Disturbed
                 | Flakiness::Unplaced,
             )
+            | Self::Nio(_)
+            | Self::NioAfterOthers
+            | Self::Victim
+            | Self::NonDeterministic
             | Self::Unclear(_)
             | Self::Unexamined(_) => false,
         }
@@ -128,6 +143,10 @@ impl Verdict {
     pub fn label(self) -> &'static str {
         match self {
             Self::Flaky(_) => "flaky",
+            Self::Nio(_) => "nio",
+            Self::NioAfterOthers => "nio-after-others",
+            Self::Victim => "victim",
+            Self::NonDeterministic => "non-deterministic",
             Self::Brittle => "brittle",
             Self::PreExisting => "pre-existing",
             Self::Broken(_) => "broken",
@@ -157,7 +176,15 @@ impl Verdict {
             Self::Unexamined(Reason::TooManyFailures) => Some("too-many-failures"),
             Self::Unexamined(Reason::RerunsOff) => Some("reruns-off"),
             Self::Unexamined(Reason::Cut) => Some("cut"),
-            Self::Brittle | Self::PreExisting | Self::Broken(Blame::NotAsked) => None,
+            Self::Nio(nio) if nio.depends_on_collector => Some("collector"),
+            Self::Nio(nio) if nio.needs_shared_fixtures => Some("shared-fixtures"),
+            Self::Nio(_)
+            | Self::NioAfterOthers
+            | Self::Victim
+            | Self::NonDeterministic
+            | Self::Brittle
+            | Self::PreExisting
+            | Self::Broken(Blame::NotAsked) => None,
         }
     }
 
@@ -181,6 +208,28 @@ impl Verdict {
             Self::Flaky(Flakiness::Unplaced) => {
                 "passed in a fresh VM; the kind is open: chance, the hash seed, what importing \
                  other files does, or an earlier test"
+            }
+            Self::Nio(nio) if nio.depends_on_collector => {
+                "passes, and fails when it is run again in the same VM before the garbage is \
+                 collected: it depends on objects that its first run left behind"
+            }
+            Self::Nio(nio) if nio.needs_shared_fixtures => {
+                "passes, and fails when it is run again in the same VM: it changes a fixture that it \
+                 shares with other tests, so a test that does the same before it will break it"
+            }
+            Self::Nio(_) => {
+                "passes, and fails when it is run again in the same VM: it leaves behind state that \
+                 it depends on itself, so a test that does the same before it will break it"
+            }
+            Self::NioAfterOthers => {
+                "fails when it is run again after other tests; alone it can be run twice"
+            }
+            Self::Victim => {
+                "fails after the tests before it, each run twice, and passes alone: what an earlier \
+                 test left behind breaks it"
+            }
+            Self::NonDeterministic => {
+                "passes and fails under the same conditions: chance, time or something outside"
             }
             Self::Brittle => {
                 "fails alone in every fresh VM and passes only after itself: \

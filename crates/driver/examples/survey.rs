@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             python: Utf8PathBuf::from(python),
             args: words.collect(),
             import_first: Vec::new(),
+            temporary: None,
         },
         plan: Plan::default(),
         jobs: Some(1),

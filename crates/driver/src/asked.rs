@@ -74,6 +74,13 @@ impl Asked {
         self.ended(Outcome::VmDied { how }, account(&message, &text))
     }
 
+    /// The copy of a VM that ran it ended under it.
+    pub(crate) fn lost(&self, how: &str) -> Trial {
+        let message = format!("its VM ended: {how}");
+        let how = how.to_owned();
+        self.ended(Outcome::VmDied { how }, account(&message, ""))
+    }
+
     /// The test ended the session of its VM by itself.
     pub(crate) fn stopped(&self, how: &str, message: &str) -> Trial {
         let message = format!("it ended its VM: {how} {message}");

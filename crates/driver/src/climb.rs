@@ -284,7 +284,9 @@ impl Session {
             | Rung::Look
             | Rung::Confirm
             | Rung::Base
-            | Rung::Report => Vec::new(),
+            | Rung::Report
+            | Rung::Once(_)
+            | Rung::Again(_) => Vec::new(),
         };
         let limit = self.limit(at, vm);
         for (place, one) in before.iter().enumerate() {

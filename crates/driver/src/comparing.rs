@@ -334,6 +334,7 @@ pub(crate) fn watch(start: Command) -> Command {
         Command::Collect { .. }
         | Command::Run { .. }
         | Command::Rerun { .. }
+        | Command::Twice { .. }
         | Command::Fork { .. }
         | Command::Finish {} => start,
     }

@@ -55,6 +55,10 @@ pub enum Happening {
     Ran(VmId, Box<Ran>),
     /// A VM does not know the test that it was told to run.
     Unknown(VmId),
+    /// A copy of a VM does what the VM was told; this is its process.
+    Apart(VmId, Pid),
+    /// That copy has ended, and how if not as it should.
+    Rejoined(VmId, Option<String>),
     /// A test ended its VM's session; the VM ends by itself soon.
     Stopped(VmId, StopKind, String),
     /// A VM's framework has ended its session; the process ends now.
@@ -294,6 +298,8 @@ impl Fleet {
         Ok(match message {
             Message::Hello(hello) => return self.greet(id, hello),
             Message::Back {} => None,
+            Message::Apart { pid } => Some(Happening::Apart(id, Pid::from_raw(pid))),
+            Message::Rejoined { how } => Some(Happening::Rejoined(id, how)),
             Message::Forked {} => Some(Happening::Forked(id)),
             Message::Unable { why, detail } => Some(Happening::Unable(id, why, detail)),
             Message::Parsed(parsed) => Some(Happening::Parsed(id, parsed)),

@@ -1,6 +1,7 @@
 //! unflake's hands: starts VMs, speaks the runner protocol, and does the experiments that
 //! `unflake-core` asks for. It decides nothing about a test, and prints nothing.
 
+mod alarm;
 mod asked;
 pub mod base;
 pub mod blob;
@@ -15,7 +16,10 @@ mod facts;
 pub mod fleet;
 pub mod git;
 mod hub;
+pub mod hunt;
 pub mod interpreter;
+mod lanes;
+mod moving;
 mod opening;
 mod output;
 mod patch;
@@ -32,4 +36,5 @@ pub mod survey;
 pub mod triage;
 mod vm;
 mod watch;
+pub mod workspace;
 pub mod worktree;

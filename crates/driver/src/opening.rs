@@ -60,7 +60,7 @@ impl Session {
         self.tell(Event::Listed(Listing {
             framework: format!("{} {}", hello.framework, hello.framework_version),
             language: format!("{} {}", hello.language, hello.language_version),
-            root: collected.root.clone(),
+            root: self.home_path(&collected.root),
             tests,
             deselected: collected.deselected,
             jobs: self.jobs,

@@ -39,6 +39,15 @@ pub enum Command {
         /// Whether wider fixtures stay alive; else all is torn down first and set up anew.
         keep: bool,
     },
+    /// Run each test two times in a row, unseen by reports and plugins that rerun.
+    Twice {
+        /// The tests.
+        tests: Vec<Name>,
+        /// What is done between the two runs; `None` runs each test once only.
+        between: Option<Between>,
+        /// Whether a copy of this VM does it, and ends.
+        apart: bool,
+    },
     /// Make a copy of this VM that answers as VM `vm`.
     Fork {
         /// The number of the copy.
@@ -55,6 +64,18 @@ impl Command {
         line.push(b'\n');
         line
     }
+}
+
+/// What is done between two runs of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Between {
+    /// Nothing: shared fixtures stay alive, as between two tests of a suite.
+    Nothing,
+    /// All fixtures are torn down.
+    TearDown,
+    /// The garbage is collected.
+    Collect,
 }
 
 /// One of several VMs that share a suite.
@@ -139,6 +160,16 @@ pub(crate) enum Message {
         status: i32,
         /// How many failures it counted beyond those of tests and of collection.
         extra: u32,
+    },
+    /// A copy of the VM is going to do what the VM was told, and speaks in its place.
+    Apart {
+        /// The copy's process.
+        pid: i32,
+    },
+    /// That copy has ended.
+    Rejoined {
+        /// How, if not as it should.
+        how: Option<String>,
     },
     /// A copy of the VM was made.
     Forked {},
@@ -231,6 +262,8 @@ pub struct Collected {
     pub positional: Vec<String>,
     /// The framework's own reports that its options ask for and that are not written.
     pub left_out: Vec<String>,
+    /// The folders from which modules were imported that are not installed.
+    pub imported_from: Vec<String>,
 }
 
 /// A test in a list.

@@ -64,6 +64,8 @@ pub struct Project {
     pub args: Vec<String>,
     /// Folders from which it imports before all others: none, unless the project was moved.
     pub import_first: Vec<Utf8PathBuf>,
+    /// Where its VMs put temporary files, if not in the usual place.
+    pub temporary: Option<Utf8PathBuf>,
 }
 
 /// Under which configuration a project's tests run.
@@ -150,6 +152,9 @@ impl Project {
             let folders: Vec<String> = folders.chain(inherited).collect();
             process.env("PYTHONPATH", folders.join(":"));
         }
+        if let Some(temporary) = &self.temporary {
+            process.env("TMPDIR", temporary);
+        }
         process
     }
 
@@ -165,6 +170,7 @@ impl Project {
             python: self.python.clone(),
             args: move_args(&self.args, from, to),
             import_first: import_first.filter(|folder| folder.is_dir()).collect(),
+            temporary: self.temporary.clone(),
         }
     }
 

@@ -24,6 +24,7 @@ use unflake_core::verdict::{Doubt, Finding, Reason, Verdict};
 use crate::comparing::{Changes, Used};
 use crate::difference::Against;
 use crate::fleet::{Fleet, Happening, Interrupter};
+use crate::moving::Home;
 use crate::protocol::{Collected, Command, Worker};
 use crate::pytest::Project;
 use crate::run_error::RunError;
@@ -71,6 +72,8 @@ pub struct Session {
     /// A checkout of the base, once one is needed.
     pub(crate) base_tree: Option<BaseTree>,
     pub(crate) spent_at_base: Duration,
+    /// Where the project lives, and what experiments are copied from.
+    pub(crate) home: Home,
     /// Why a pass says nothing about the failures of some VMs.
     pub(crate) doubts: HashMap<VmId, Doubt>,
     folder: Utf8PathBuf,
@@ -90,6 +93,8 @@ pub(crate) struct Suspect {
     pub(crate) trials: Vec<Trial>,
     /// What it used when it was watched.
     pub(crate) used: Option<Used>,
+    /// The files of the work tree that its runs changed.
+    pub(crate) left_behind: Vec<String>,
     pub(crate) is_judged: bool,
 }
 
@@ -113,7 +118,6 @@ impl Session {
         Project::install_runner(&folder).map_err(StartError::Scratch)?;
         Ok(Self {
             fleet,
-            wish,
             suspects: Vec::new(),
             tests: Vec::new(),
             places: HashMap::new(),
@@ -131,7 +135,9 @@ impl Session {
             changes: Changes::Unread,
             base_tree: None,
             spent_at_base: Duration::ZERO,
+            home: Home::of(&wish.project),
             doubts: HashMap::new(),
+            wish,
             folder,
             events,
         })
@@ -245,6 +251,7 @@ impl Session {
                 worker,
                 trials: vec![trial],
                 used: None,
+                left_behind: Vec::new(),
                 is_judged: false,
             });
         }
@@ -302,6 +309,7 @@ impl Session {
             verdict,
             trials: suspect.trials.clone(),
             comparison,
+            left_behind: suspect.left_behind.clone(),
         };
         self.tell(Event::Judged(finding));
     }

@@ -127,6 +127,7 @@ impl Session {
             worker: None,
             trials: vec![trial],
             used: None,
+            left_behind: Vec::new(),
             is_judged: false,
         });
     }

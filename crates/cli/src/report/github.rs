@@ -45,7 +45,11 @@ fn annotations(report: &Report) -> Vec<String> {
 fn annotate(report: &Report, finding: &Finding) -> String {
     let level = match finding.verdict {
         Verdict::Flaky(_) => "warning",
-        Verdict::Brittle
+        Verdict::Nio(_)
+        | Verdict::NioAfterOthers
+        | Verdict::Victim
+        | Verdict::NonDeterministic
+        | Verdict::Brittle
         | Verdict::PreExisting
         | Verdict::Broken(_)
         | Verdict::Unclear(_)

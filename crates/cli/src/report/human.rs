@@ -5,7 +5,8 @@ use std::fmt::Write;
 use console::{Style, style};
 use unflake_core::cost::{Costs, Spent};
 use unflake_core::event::Ending;
-use unflake_core::trial::{Birth, Trial};
+use unflake_core::nio::Setting;
+use unflake_core::trial::{Birth, Rung, Trial};
 use unflake_core::verdict::{Finding, Verdict};
 
 use super::{Report, changes, describe_note, plural, seconds};
@@ -62,8 +63,14 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         style(printable(finding.test.name())).bold()
     );
     let _ = writeln!(text, "           {}", finding.verdict.meaning());
+    let mut first = None;
     for trial in &finding.trials {
-        write_trial(text, trial);
+        let is_first = matches!(trial.rung, Rung::Once(setting) if setting != Setting::Plain);
+        if is_first {
+            first = Some(trial);
+        } else {
+            write_trial(text, first.take(), trial);
+        }
     }
     let changes = finding.comparison.iter().flat_map(changes::describe);
     for (place, line) in changes.enumerate() {
@@ -75,6 +82,11 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
             printable(&line)
         );
     }
+    if !finding.left_behind.is_empty() {
+        let title = style("it changed:").dim();
+        let files = printable(&finding.left_behind.join(", "));
+        let _ = writeln!(text, "           {title} {}", cut(&files, 200));
+    }
     let repeat = report.invocation.repeat(report, finding);
     let _ = writeln!(
         text,
@@ -82,23 +94,39 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         style("repeat:").dim(),
         printable(&repeat)
     );
+    if let Some([first, second]) = report.invocation.recipe(report, finding) {
+        let title = style("with plain pytest:").dim();
+        let _ = writeln!(text, "           {title}");
+        let _ = writeln!(text, "             {}", printable(&first));
+        let _ = writeln!(text, "             {}", printable(&second));
+    }
+    let mut failed = finding
+        .trials
+        .iter()
+        .filter(|trial| trial.outcome.is_failure());
     if !finding.verdict.is_flaky()
-        && let Some(first) = finding.trials.first()
+        && let Some(first) = failed.next()
     {
         write_block(text, &first.account.text);
         write_block(text, &first.account.output);
     }
 }
 
-fn write_trial(text: &mut String, trial: &Trial) {
-    let outcome = format!("{:<8}", trial.outcome.label());
-    let outcome = if trial.outcome.is_pass() {
-        style(outcome).green()
-    } else if trial.outcome.is_failure() {
-        style(outcome).red()
-    } else {
-        style(outcome).yellow()
+/// One trial, or two in a row.
+fn write_trial(text: &mut String, once: Option<&Trial>, trial: &Trial) {
+    let outcome = |trial: &Trial| {
+        let outcome = format!("{:<8}", trial.outcome.label());
+        if trial.outcome.is_pass() {
+            style(outcome).green()
+        } else if trial.outcome.is_failure() {
+            style(outcome).red()
+        } else {
+            style(outcome).yellow()
+        }
     };
+    let before = once.map_or_else(String::new, |once| format!("{} ", outcome(once)));
+    let rung = once.unwrap_or(trial).rung.label();
+    let outcome = outcome(trial);
     let place = match trial.birth {
         Birth::Exec => trial.vm.to_string(),
         Birth::Fork => format!("{} fork", trial.vm),
@@ -106,8 +134,7 @@ fn write_trial(text: &mut String, trial: &Trial) {
     };
     let message = cut(&printable(&trial.account.message), 70);
     let line = format!(
-        "           {:<12} {outcome} {:>7}  {place:<9} {message}",
-        trial.rung.label(),
+        "           {rung:<12} {before}{outcome} {:>7}  {place:<9} {message}",
         seconds(trial.duration),
     );
     let _ = writeln!(text, "{}", line.trim_end());
@@ -172,6 +199,18 @@ fn conclusion(report: &Report) -> String {
             Style::new().red().bold(),
         ),
         (counts.unclear, "unclear", Style::new().red().bold()),
+        (counts.nio, "NIO", Style::new().red().bold()),
+        (
+            counts.nio_after_others,
+            "NIO after others",
+            Style::new().red().bold(),
+        ),
+        (counts.victim, "victim", Style::new().red().bold()),
+        (
+            counts.non_deterministic,
+            "non-deterministic",
+            Style::new().yellow().bold(),
+        ),
         (counts.brittle, "brittle", Style::new().red().bold()),
         (
             counts.pre_existing,
@@ -223,7 +262,11 @@ fn conclusion(report: &Report) -> String {
 fn colour(verdict: Verdict) -> Style {
     match verdict {
         Verdict::Flaky(_) => Style::new().yellow().bold(),
-        Verdict::Brittle
+        Verdict::Nio(_)
+        | Verdict::NioAfterOthers
+        | Verdict::Victim
+        | Verdict::NonDeterministic
+        | Verdict::Brittle
         | Verdict::PreExisting
         | Verdict::Broken(_)
         | Verdict::Unclear(_)

@@ -56,6 +56,10 @@ struct JsonCounts {
     xpassed: usize,
     not_run: usize,
     flaky: usize,
+    nio: usize,
+    nio_after_others: usize,
+    victim: usize,
+    non_deterministic: usize,
     brittle: usize,
     pre_existing: usize,
     broken: usize,
@@ -75,6 +79,8 @@ struct JsonFinding<'a> {
     meaning: &'static str,
     repeat: String,
     changes: Option<JsonChanges<'a>>,
+    left_behind: &'a [String],
+    recipe: Option<[String; 2]>,
     attempts: Vec<JsonTrial<'a>>,
 }
 
@@ -198,6 +204,10 @@ fn to_json_counts(counts: Counts) -> JsonCounts {
         xpassed: counts.xpassed,
         not_run: counts.not_run,
         flaky: counts.flaky,
+        nio: counts.nio,
+        nio_after_others: counts.nio_after_others,
+        victim: counts.victim,
+        non_deterministic: counts.non_deterministic,
         brittle: counts.brittle,
         pre_existing: counts.pre_existing,
         broken: counts.broken,
@@ -219,6 +229,8 @@ fn to_json_finding<'a>(report: &'a Report, finding: &'a Finding) -> JsonFinding<
         meaning: finding.verdict.meaning(),
         repeat: report.invocation.repeat(report, finding),
         changes: finding.comparison.as_ref().map(to_json_changes),
+        left_behind: &finding.left_behind,
+        recipe: report.invocation.recipe(report, finding),
         attempts: finding.trials.iter().map(to_json_trial).collect(),
     }
 }

@@ -120,7 +120,8 @@ fn to_status(finding: &Finding, is_forgiven: bool) -> TestCaseStatus {
         status.add_reruns(finding.trials.iter().filter(failed).map(to_rerun));
         return status;
     }
-    let Some(first) = finding.trials.first() else {
+    let mut failures = finding.trials.iter().filter(failed);
+    let Some(first) = failures.next().or(finding.trials.first()) else {
         return TestCaseStatus::non_success(NonSuccessKind::Failure);
     };
     let mut status = TestCaseStatus::non_success(kind(&first.outcome));
@@ -131,7 +132,7 @@ fn to_status(finding: &Finding, is_forgiven: bool) -> TestCaseStatus {
     };
     status.set_message(message).set_type(first.outcome.label());
     status.set_description(first.account.text.as_str());
-    status.add_reruns(finding.trials.iter().skip(1).filter(failed).map(to_rerun));
+    status.add_reruns(failures.map(to_rerun));
     status
 }
 

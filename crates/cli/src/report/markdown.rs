@@ -91,7 +91,15 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
     }
     text.push_str("\nRepeat it:\n\n");
     write_block(text, &report.invocation.repeat(report, finding));
-    if let Some(first) = finding.trials.first() {
+    if let Some(recipe) = report.invocation.recipe(report, finding) {
+        text.push_str("With plain pytest:\n\n");
+        write_block(text, &recipe.join("\n"));
+    }
+    let mut failed = finding
+        .trials
+        .iter()
+        .filter(|trial| trial.outcome.is_failure());
+    if let Some(first) = failed.next() {
         write_block(text, &first.account.text);
     }
     text.push_str("</details>\n\n");

@@ -127,6 +127,7 @@ fn judged(id: &str, verdict: Verdict, trials: &[Trial]) -> Event {
         verdict,
         trials: trials.to_vec(),
         comparison: (id == BROKEN).then(comparison),
+        left_behind: Vec::new(),
     })
 }
 

@@ -1,0 +1,382 @@
+//! The hunt for NIO tests: every test twice, then those that did not pass twice, alone.
+//!
+//! What a pair of outcomes means is decided in `unflake_core::nio`.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use unflake_core::change::ChangeKind;
+use unflake_core::event::{Ending, Event};
+use unflake_core::nio::{Pair, Setting, Shape, Step, next_step};
+use unflake_core::outcome::Outcome;
+use unflake_core::test::{Test, TestId};
+use unflake_core::trial::{Rung, Trial};
+
+use crate::lanes::{Lane, Manner};
+use crate::protocol::Between;
+use crate::pytest::Project;
+use crate::run_error::RunError;
+use crate::session::{Halt, Session, Suspect};
+use crate::start_error::StartError;
+
+/// What is hunted, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Hunt {
+    /// In which VMs tests are run twice.
+    pub mode: Mode,
+    /// Whether only tests are run that are new or modified since the base.
+    pub only_changed: bool,
+}
+
+/// In which VMs tests are run twice (NIO 2022, 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// All in one.
+    Suite,
+    /// Each class, or file of functions, in one of its own.
+    Class,
+    /// Each test in one of its own.
+    Method,
+    /// All in one; those that are new or modified, and those that did not pass twice, also alone (4.3).
+    Auto,
+}
+
+impl Session {
+    /// Runs every test twice and names those that did not pass twice.
+    pub fn hunt(mut self, hunt: Hunt) -> Result<(), RunError> {
+        let ending = self.check_against().and_then(|()| self.hunt_nio(hunt));
+        self.close(ending)
+    }
+
+    fn hunt_nio(&mut self, hunt: Hunt) -> Result<Ending, Halt> {
+        self.move_in();
+        let first = self.open_lane()?;
+        let tests = self.hunted(hunt);
+        self.announce(tests.clone());
+        if self.listed().blocked || tests.is_empty() {
+            self.finish(first.vm)?;
+            return Ok(Ending::Completed);
+        }
+        let began = Instant::now();
+        let mut lanes = vec![first];
+        let found = self.detect(&mut lanes, &tests, hunt)?;
+        for lane in lanes {
+            self.leave(Some(lane.vm))?;
+        }
+        let mut pairs: HashMap<TestId, Vec<Pair>> = HashMap::new();
+        for (once, again) in found {
+            self.suspect_pair(once, again, &mut pairs);
+        }
+        self.tell(Event::SuiteEnded {
+            elapsed: began.elapsed().max(Duration::from_millis(1)),
+            failures: self.suspects.len(),
+            too_many_failures: false,
+        });
+        self.name_suspects(&mut pairs, &tests)?;
+        Ok(Ending::Completed)
+    }
+
+    /// The tests that are to be run twice.
+    fn hunted(&mut self, hunt: Hunt) -> Vec<Test> {
+        let tests = self.tests.clone();
+        if !hunt.only_changed {
+            return tests;
+        }
+        tests
+            .into_iter()
+            .filter(|test| self.is_changed(test))
+            .collect()
+    }
+
+    /// Whether a test is new or modified since the base.
+    fn is_changed(&mut self, test: &Test) -> bool {
+        let Some(difference) = self.difference() else {
+            return false;
+        };
+        let Ok(inside) = self
+            .home
+            .project
+            .folder
+            .strip_prefix(difference.repository.root())
+        else {
+            return false;
+        };
+        let path = inside.join(&test.file);
+        let mut changes = difference.changes.iter();
+        let Some(change) = changes.find(|change| change.file.path == path) else {
+            return false;
+        };
+        match (&change.source, change.file.kind) {
+            (_, ChangeKind::Added) | (None, _) => true,
+            (Some(source), _) => source.functions.iter().any(|function| {
+                let is_here =
+                    function.lines.contains(test.line) || function.starts.contains(&test.line);
+                function.is_changed && is_here
+            }),
+        }
+    }
+
+    /// Runs each test twice in the way of the mode.
+    fn detect(
+        &mut self,
+        lanes: &mut Vec<Lane>,
+        tests: &[Test],
+        hunt: Hunt,
+    ) -> Result<Vec<(Trial, Trial)>, Halt> {
+        let all: Vec<TestId> = tests.iter().map(|test| test.id.clone()).collect();
+        let alone = |tests: Vec<TestId>| tests.into_iter().map(|test| vec![test]).collect();
+        match hunt.mode {
+            Mode::Suite => self.run_twice(lanes, VecDeque::from([all]), in_suite()),
+            Mode::Class => self.detect_apart(lanes, by_class(all), Setting::Class),
+            Mode::Method => self.detect_apart(lanes, alone(all), Setting::Method),
+            Mode::Auto => {
+                let changed = tests.iter().filter(|test| self.is_changed(test));
+                let changed: Vec<TestId> = changed.map(|test| test.id.clone()).collect();
+                // Before the suite, while the VM has run nothing.
+                let mut found = self.detect_apart(lanes, alone(changed), Setting::Method)?;
+                let is_found = |test: &TestId, found: &[(Trial, Trial)]| {
+                    let mut odd = found.iter().filter(|pair| shape(pair) != Shape::PassPass);
+                    odd.any(|(once, _)| once.test == *test)
+                };
+                let suite = self.run_twice(lanes, VecDeque::from([all]), in_suite())?;
+                let known = std::mem::take(&mut found);
+                let odd = known
+                    .into_iter()
+                    .filter(|pair| shape(pair) != Shape::PassPass);
+                found.extend(odd);
+                let rest = suite
+                    .into_iter()
+                    .filter(|(once, _)| !is_found(&once.test, &found));
+                let rest: Vec<(Trial, Trial)> = rest.collect();
+                found.extend(rest);
+                Ok(found)
+            }
+        }
+    }
+
+    /// Runs each group in a VM of its own: a copy of a lane's, or a new interpreter.
+    fn detect_apart(
+        &mut self,
+        lanes: &mut Vec<Lane>,
+        groups: VecDeque<Vec<TestId>>,
+        setting: Setting,
+    ) -> Result<Vec<(Trial, Trial)>, Halt> {
+        if groups.is_empty() {
+            return Ok(Vec::new());
+        }
+        let wanted = self.wish.jobs.unwrap_or(1).min(groups.len());
+        while lanes.len() < wanted {
+            lanes.push(self.open_another_lane()?);
+        }
+        let manner = Manner {
+            setting,
+            between: Some(Between::Nothing),
+            is_apart: true,
+        };
+        self.run_twice(lanes, groups, manner)
+    }
+
+    /// Keeps a pair that is not simply two passes.
+    fn suspect_pair(&mut self, once: Trial, again: Trial, pairs: &mut HashMap<TestId, Vec<Pair>>) {
+        let pair = to_pair(&once, &again);
+        if matches!(pair.shape(), Shape::PassPass | Shape::Skipped) {
+            return;
+        }
+        let test = once.test.clone();
+        pairs.insert(test.clone(), vec![pair]);
+        self.suspects.push(Suspect {
+            test,
+            worker: None,
+            trials: vec![once, again],
+            used: None,
+            left_behind: Vec::new(),
+            is_judged: false,
+        });
+    }
+
+    /// Runs suspects alone until each has its name.
+    fn name_suspects(
+        &mut self,
+        pairs: &mut HashMap<TestId, Vec<Pair>>,
+        tests: &[Test],
+    ) -> Result<(), Halt> {
+        // Runs of the whole suite are made once for all that need them.
+        let mut suites = [Setting::Replay, Setting::Plain].into_iter();
+        loop {
+            for at in 0..self.suspects.len() {
+                let test = self.suspects[at].test.clone();
+                let seen = pairs.entry(test).or_default();
+                while !self.suspects[at].is_judged {
+                    match next_step(seen) {
+                        Step::Conclude(Some(verdict)) => self.judge(at, verdict, None),
+                        Step::Conclude(None) => self.suspects[at].is_judged = true,
+                        Step::Run(Setting::Replay | Setting::Plain) => break,
+                        Step::Run(setting) => {
+                            let pair = self.pair_alone(at, setting)?;
+                            seen.push(pair);
+                        }
+                    }
+                }
+            }
+            let wants = |setting: Setting| {
+                let mut open = self.suspects.iter().filter(|suspect| !suspect.is_judged);
+                open.any(|one| {
+                    pairs.get(&one.test).map(|seen| next_step(seen)) == Some(Step::Run(setting))
+                })
+            };
+            match suites.find(|setting| wants(*setting)) {
+                Some(setting) => self.suite_again(setting, pairs, tests)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Runs the suite once more, for those of whom only that can tell what they are.
+    fn suite_again(
+        &mut self,
+        setting: Setting,
+        pairs: &mut HashMap<TestId, Vec<Pair>>,
+        tests: &[Test],
+    ) -> Result<(), Halt> {
+        let mut lanes = [self.open_another_lane()?];
+        let all: Vec<TestId> = tests.iter().map(|test| test.id.clone()).collect();
+        let manner = Manner {
+            setting,
+            between: (setting != Setting::Plain).then_some(Between::Nothing),
+            is_apart: false,
+        };
+        let trials = self.run_groups(&mut lanes, VecDeque::from([all]), manner)?;
+        for suspect in self
+            .suspects
+            .iter_mut()
+            .filter(|suspect| !suspect.is_judged)
+        {
+            let own = trials.iter().filter(|trial| trial.test == suspect.test);
+            let own: Vec<Trial> = own.cloned().collect();
+            let seen = pairs.entry(suspect.test.clone()).or_default();
+            if let Step::Run(wanted) = next_step(seen)
+                && wanted == setting
+                && let Some(once) = own.first()
+            {
+                let again = own
+                    .get(1)
+                    .map_or(Outcome::NotRun, |again| again.outcome.clone());
+                let once = once.outcome.clone();
+                seen.push(Pair {
+                    setting,
+                    once,
+                    again,
+                });
+                suspect.trials.extend(own);
+            }
+        }
+        let [lane] = lanes;
+        self.leave(Some(lane.vm))
+    }
+
+    /// Runs a suspect twice in a new interpreter, with all files as they were at the start.
+    fn pair_alone(&mut self, at: usize, setting: Setting) -> Result<Pair, Halt> {
+        let since = Instant::now();
+        let test = self.suspects[at].test.clone();
+        let mut workspace = self.new_workspace()?;
+        let project = self.project_in(workspace.as_ref());
+        let setup = self.wish.project.setup(self.listed());
+        let place = self.place(workspace.as_ref());
+        let setup = setup.moved(self.listing_place(), &place);
+        let start = Project::start_alone(&setup, &test);
+        let start = start.unwrap_or_else(|| project.start(true, &setup.replay));
+        let vm = self
+            .fleet
+            .spawn(project.process(&self.fleet.folder()), start)?;
+        let (once, again) = if let Some(said) = self.await_test(at, vm)? {
+            let asked = self.ask(test, Rung::Once(setting), vm, since);
+            let trial = asked.not_run("a new interpreter could not collect this test", &said);
+            self.tell(Event::TrialEnded(trial.clone()));
+            let rung = Rung::Again(setting);
+            (trial.clone(), Trial { rung, ..trial })
+        } else {
+            if let Some(workspace) = &mut workspace {
+                workspace.mark().map_err(StartError::Scratch)?;
+            }
+            let mut lanes = [Lane::new(vm, workspace)];
+            let manner = Manner {
+                setting,
+                between: Some(match setting {
+                    Setting::TornDown => Between::TearDown,
+                    Setting::Collected => Between::Collect,
+                    Setting::Suite
+                    | Setting::Class
+                    | Setting::Method
+                    | Setting::Confirm
+                    | Setting::Replay
+                    | Setting::Plain => Between::Nothing,
+                }),
+                is_apart: false,
+            };
+            let pairs = self.run_twice(&mut lanes, VecDeque::from([vec![test]]), manner)?;
+            let [mut lane] = lanes;
+            if let Some(workspace) = &mut lane.workspace {
+                let changed = workspace.restore().map_err(StartError::Scratch)?;
+                self.suspects[at].left_behind = changed;
+            }
+            let pair = pairs.into_iter().next();
+            pair.expect("a test that is run twice has two trials")
+        };
+        self.leave(Some(vm))?;
+        let pair = to_pair(&once, &again);
+        self.suspects[at].trials.extend([once, again]);
+        Ok(pair)
+    }
+}
+
+fn in_suite() -> Manner {
+    Manner {
+        setting: Setting::Suite,
+        between: Some(Between::Nothing),
+        is_apart: false,
+    }
+}
+
+fn to_pair(once: &Trial, again: &Trial) -> Pair {
+    let setting = match once.rung {
+        Rung::Once(setting) | Rung::Again(setting) => setting,
+        Rung::Suite
+        | Rung::OwnRerun
+        | Rung::Immediate
+        | Rung::End
+        | Rung::Fresh
+        | Rung::Look
+        | Rung::AfterItself
+        | Rung::Confirm
+        | Rung::Replay
+        | Rung::Base
+        | Rung::Report => unreachable!("a pair is made of the two runs of a setting"),
+    };
+    Pair {
+        setting,
+        once: once.outcome.clone(),
+        again: again.outcome.clone(),
+    }
+}
+
+fn shape((once, again): &(Trial, Trial)) -> Shape {
+    to_pair(once, again).shape()
+}
+
+/// Tests of one class together, and functions of one file.
+fn by_class(tests: Vec<TestId>) -> VecDeque<Vec<TestId>> {
+    let mut groups: VecDeque<(String, Vec<TestId>)> = VecDeque::new();
+    for test in tests {
+        let plain = test.name().split('[').next().unwrap_or_default();
+        let class = plain
+            .rsplit_once("::")
+            .map_or(plain, |(class, _)| class)
+            .to_owned();
+        let known = groups.iter_mut().find(|(name, _)| *name == class);
+        match known {
+            Some((_, group)) => group.push(test),
+            None => groups.push_back((class, vec![test])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}

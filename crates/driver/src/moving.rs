@@ -1,0 +1,183 @@
+//! Experiments in copies of the project: which VM works where, and how paths are told to the user.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::event::Note;
+use unflake_core::trial::{Trial, VmId};
+
+use crate::fleet::Happening;
+use crate::git::Repository;
+use crate::lanes::Lane;
+use crate::pytest::Project;
+use crate::session::{Halt, Session};
+use crate::start_error::StartError;
+use crate::workspace::{Original, Workspace};
+
+/// Where the project lives, and what experiments are copied from.
+pub(crate) struct Home {
+    /// The user's own project.
+    pub(crate) project: Project,
+    /// The work tree as it was at the start; `None` if experiments run in the user's own files.
+    original: Option<Original>,
+    /// The user's folders from which the project imports.
+    import_roots: Vec<Utf8PathBuf>,
+    /// Where the files of the listing VM are.
+    place: Utf8PathBuf,
+}
+
+impl Home {
+    /// The user's own files.
+    pub(crate) fn of(project: &Project) -> Self {
+        Self {
+            project: project.clone(),
+            original: None,
+            import_roots: Vec::new(),
+            place: project.folder.clone(),
+        }
+    }
+
+    /// The root of what is copied: the work tree, or the project's folder.
+    fn root(&self) -> &Utf8Path {
+        let original = self.original.as_ref();
+        original.map_or(&self.project.folder, |original| original.root())
+    }
+}
+
+impl Session {
+    /// Copies the work tree; from here on VMs work in copies. If it cannot be copied, that is said.
+    pub(crate) fn move_in(&mut self) {
+        let folder = &self.home.project.folder;
+        // Without git the project is its folder.
+        let repository = Repository::find(folder).ok().flatten();
+        let root = repository.map_or_else(|| folder.clone(), |one| one.root().to_owned());
+        match Original::copy(&root) {
+            Ok(original) => self.home.original = Some(original),
+            Err(error) => {
+                let why = error.to_string();
+                self.note(Note::InPlace { why });
+            }
+        }
+    }
+
+    /// The first VM, in a workspace, with its list of tests.
+    ///
+    /// A project that is installed in place imports from the user's files: then it is started again,
+    /// and looks into the workspace first.
+    pub(crate) fn open_lane(&mut self) -> Result<Lane, Halt> {
+        let mut workspace = self.new_workspace()?;
+        self.wish.project = self.project_in(workspace.as_ref());
+        self.home.place = self.place(workspace.as_ref());
+        let mut vm = self.open(true)?;
+        let root = self.home.root().to_owned();
+        let imported = self.listed().imported_from.iter().map(Utf8PathBuf::from);
+        let strays: Vec<Utf8PathBuf> = imported
+            .filter(|folder| folder.starts_with(&root))
+            .collect();
+        if workspace.is_some() && !strays.is_empty() {
+            self.leave(Some(vm))?;
+            self.home.import_roots = strays;
+            workspace = self.new_workspace()?;
+            self.wish.project = self.project_in(workspace.as_ref());
+            self.home.place = self.place(workspace.as_ref());
+            vm = self.open(true)?;
+        }
+        if let Some(workspace) = &mut workspace {
+            workspace.mark().map_err(StartError::Scratch)?;
+        }
+        Ok(Lane::new(vm, workspace))
+    }
+
+    /// One more VM that has collected everything, in a workspace of its own.
+    pub(crate) fn open_another_lane(&mut self) -> Result<Lane, Halt> {
+        let mut workspace = self.new_workspace()?;
+        let vm = self.start_in(workspace.as_ref())?;
+        let mut others = Vec::new();
+        self.await_ready(vm, &mut others)?;
+        if let Some(workspace) = &mut workspace {
+            workspace.mark().map_err(StartError::Scratch)?;
+        }
+        Ok(Lane::new(vm, workspace))
+    }
+
+    /// Starts a VM for the whole suite in a workspace.
+    pub(crate) fn start_in(&mut self, workspace: Option<&Workspace>) -> Result<VmId, Halt> {
+        let project = self.project_in(workspace);
+        let start = project.start(true, &self.listed().replay);
+        let process = project.process(&self.fleet.folder());
+        Ok(self.fleet.spawn(process, start)?)
+    }
+
+    /// Waits until a VM has collected. What others say meanwhile goes to `others`.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all else goes to others")]
+    pub(crate) fn await_ready(
+        &mut self,
+        vm: VmId,
+        others: &mut impl Extend<Happening>,
+    ) -> Result<(), Halt> {
+        loop {
+            match self.next(None)? {
+                Happening::Parsed(parsed, _) if parsed == vm => self.fleet.collect(vm, None),
+                Happening::Ready(ready, _) if ready == vm => return Ok(()),
+                Happening::Ended(ended, fate) if ended == vm => return Err(self.ended_early(&fate)),
+                other => others.extend([other]),
+            }
+        }
+    }
+
+    /// A new copy of the work tree; `None` if experiments run in place.
+    pub(crate) fn new_workspace(&self) -> Result<Option<Workspace>, Halt> {
+        let original = self.home.original.as_ref();
+        let made = original.map(Original::workspace).transpose();
+        made.map_err(|error| StartError::Scratch(error).into())
+    }
+
+    /// The project as it lies in a workspace.
+    pub(crate) fn project_in(&self, workspace: Option<&Workspace>) -> Project {
+        let Some(workspace) = workspace else {
+            return self.home.project.clone();
+        };
+        let root = self.home.root();
+        let roots = self.home.import_roots.iter().map(|folder| {
+            let inside = folder.strip_prefix(root).unwrap_or(folder);
+            workspace.files().join(inside)
+        });
+        let mut project = self.home.project.moved(root, workspace.files(), roots);
+        project.temporary = Some(workspace.temporary());
+        project
+    }
+
+    /// Where the files of a workspace are.
+    pub(crate) fn place(&self, workspace: Option<&Workspace>) -> Utf8PathBuf {
+        let root = self.home.root();
+        workspace.map_or_else(|| root.to_owned(), |workspace| workspace.files().to_owned())
+    }
+
+    /// Where the files of the VM are that listed the tests.
+    pub(crate) fn listing_place(&self) -> &Utf8Path {
+        &self.home.place
+    }
+
+    /// A trial in which paths of a copy are told as the user's own.
+    pub(crate) fn at_home(&self, workspace: Option<&Workspace>, mut trial: Trial) -> Trial {
+        let root = self.home.root().as_str();
+        if let Some(workspace) = workspace {
+            let copy = workspace.files().as_str();
+            let account = &mut trial.account;
+            for text in [&mut account.message, &mut account.text, &mut account.output] {
+                *text = text.replace(copy, root);
+            }
+        }
+        trial
+    }
+
+    /// A path of the listing VM as the user's own.
+    pub(crate) fn home_path(&self, path: &str) -> String {
+        let inside = Utf8Path::new(path).strip_prefix(&self.home.place);
+        inside.map_or_else(
+            |_| path.to_owned(),
+            |inside| {
+                let own = self.home.root().join(inside);
+                own.as_str().trim_end_matches('/').to_owned()
+            },
+        )
+    }
+}

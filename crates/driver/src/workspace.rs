@@ -1,0 +1,473 @@
+//! Private copies of a project's files, so that experiments do not disturb each other or the user.
+//!
+//! A test that leaves a file behind would decide how the next experiment ends. So experiments run in a
+//! copy of the work tree with a temporary folder of its own, and what they change there is undone.
+//! Caches of bytecode are not counted. What lies outside both folders cannot be undone.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tempfile::TempDir;
+
+use crate::alarm::Alarm;
+use crate::git::Repository;
+
+/// More than this is not copied: then experiments run in place.
+const MOST_BYTES: u64 = 1 << 30;
+const MOST_FILES: usize = 100_000;
+
+/// The work tree as it was at the start. Nothing runs in it.
+pub(crate) struct Original {
+    folder: TempDir,
+    /// The user's work tree.
+    root: Utf8PathBuf,
+}
+
+/// Why there is no copy.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// It would take too much load.
+    #[error("{root} is too large to be copied: more than {MOST_FILES} files or {} MB", MOST_BYTES >> 20)]
+    TooLarge {
+        /// The work tree.
+        root: Utf8PathBuf,
+    },
+    /// A file cannot be copied.
+    #[error("cannot copy {root}")]
+    Copy {
+        /// The work tree.
+        root: Utf8PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Original {
+    /// Copies a work tree, without environments, caches and the repository's own records.
+    pub(crate) fn copy(root: &Utf8Path) -> Result<Self, CopyError> {
+        let failed = |source| CopyError::Copy {
+            root: root.to_owned(),
+            source,
+        };
+        let folder = TempDir::with_prefix("unflake-original-").map_err(failed)?;
+        let mut load = Load::default();
+        let files = folder.path().join("files");
+        copy_tree(root.as_std_path(), &files, &mut load, is_left_out).map_err(
+            |error| match error {
+                CopyTrouble::TooLarge => CopyError::TooLarge {
+                    root: root.to_owned(),
+                },
+                CopyTrouble::Io(source) => failed(source),
+            },
+        )?;
+        let original = Self {
+            folder,
+            root: root.to_owned(),
+        };
+        original.borrow_repository().map_err(failed)?;
+        Ok(original)
+    }
+
+    /// Gives the copy a repository of its own that borrows the user's objects: a test may ask git, or
+    /// write into its configuration.
+    fn borrow_repository(&self) -> io::Result<()> {
+        let own = self.root.join(".git");
+        let Ok(Some(repository)) = Repository::find(&self.root) else {
+            return Ok(());
+        };
+        if repository.root() != self.root || !own.exists() {
+            return Ok(());
+        }
+        let clone = self.folder.path().join("clone");
+        let clone = Utf8PathBuf::try_from(clone).map_err(io::Error::other)?;
+        let arguments = [
+            "clone",
+            "--quiet",
+            "--shared",
+            "--no-checkout",
+            self.root.as_str(),
+            clone.as_str(),
+        ];
+        // A repository without commits cannot be cloned; then the copy has none.
+        if repository.run(&arguments).is_err() {
+            return Ok(());
+        }
+        fs::rename(clone.join(".git"), self.folder.path().join("files/.git"))?;
+        let index = own.join("index");
+        if index.is_file() {
+            copy_file(
+                index.as_std_path(),
+                &self.folder.path().join("files/.git/index"),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A new workspace with all files as they were at the start.
+    pub(crate) fn workspace(&self) -> io::Result<Workspace> {
+        let folder = TempDir::with_prefix("unflake-")?;
+        let path =
+            Utf8PathBuf::try_from(folder.path().canonicalize()?).map_err(io::Error::other)?;
+        let files = path.join("files");
+        copy_tree(
+            &self.folder.path().join("files"),
+            files.as_std_path(),
+            &mut Load::default(),
+            |_| false,
+        )
+        .map_err(|trouble| match trouble {
+            CopyTrouble::Io(error) => error,
+            CopyTrouble::TooLarge => io::Error::other("the copy has grown"),
+        })?;
+        fs::create_dir(path.join("tmp"))?;
+        fs::create_dir(path.join("kept"))?;
+        Ok(Workspace {
+            path,
+            files,
+            original: self.folder.path().join("files"),
+            marked: BTreeMap::new(),
+            alarm: None,
+            _folder: folder,
+        })
+    }
+
+    /// The user's work tree.
+    pub(crate) fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+}
+
+/// A copy of the work tree, and a temporary folder, for experiments.
+pub(crate) struct Workspace {
+    path: Utf8PathBuf,
+    files: Utf8PathBuf,
+    original: std::path::PathBuf,
+    /// What was there when it was marked, by path.
+    marked: BTreeMap<String, Look>,
+    alarm: Option<Alarm>,
+    _folder: TempDir,
+}
+
+impl Workspace {
+    /// The copy of the work tree.
+    pub(crate) fn files(&self) -> &Utf8Path {
+        &self.files
+    }
+
+    /// The folder for temporary files.
+    pub(crate) fn temporary(&self) -> Utf8PathBuf {
+        self.path.join("tmp")
+    }
+
+    /// Makes what is there now the state that `restore` goes back to.
+    pub(crate) fn mark(&mut self) -> io::Result<()> {
+        self.marked = self.look()?;
+        for (path, look) in &self.marked {
+            let is_original = path.strip_prefix("files/").is_some_and(|inside| {
+                Look::at(&self.original.join(inside)).is_ok_and(|other| other == *look)
+            });
+            if !is_original && *look != Look::Folder {
+                let kept = self.path.join("kept").join(path);
+                let folder = kept.parent().unwrap_or(&self.path);
+                fs::create_dir_all(folder)?;
+                copy_file(self.path.join(path).as_std_path(), kept.as_std_path())?;
+            }
+        }
+        self.watch();
+        Ok(())
+    }
+
+    /// Undoes what happened since the mark. The paths that were not as marked, from the work tree's root;
+    /// those in the temporary folder are left out of the list.
+    pub(crate) fn restore(&mut self) -> io::Result<Vec<String>> {
+        if self.alarm.as_ref().is_some_and(Alarm::is_silent) {
+            return Ok(Vec::new());
+        }
+        let now = self.look()?;
+        let mut changed = Vec::new();
+        // The deepest first, so that a new folder is empty when its turn comes.
+        for (path, look) in now.iter().rev() {
+            if self.marked.get(path) != Some(look) {
+                changed.push(path.clone());
+                remove(self.path.join(path).as_std_path(), look)?;
+            }
+        }
+        for (path, look) in &self.marked {
+            if now.get(path) != Some(look) {
+                changed.push(path.clone());
+                self.bring_back(path, look)?;
+            }
+        }
+        self.watch();
+        changed.sort();
+        changed.dedup();
+        let inside = changed
+            .iter()
+            .filter_map(|path| path.strip_prefix("files/"));
+        Ok(inside.map(ToOwned::to_owned).collect())
+    }
+
+    fn bring_back(&self, path: &str, look: &Look) -> io::Result<()> {
+        let target = self.path.join(path);
+        if *look == Look::Folder {
+            return match fs::create_dir(&target) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+                Ok(()) | Err(_) => Ok(()),
+            };
+        }
+        let kept = self.path.join("kept").join(path);
+        let inside = path.strip_prefix("files/").unwrap_or(path);
+        let source = if kept.symlink_metadata().is_ok() {
+            kept.into_std_path_buf()
+        } else {
+            self.original.join(inside)
+        };
+        copy_file(&source, target.as_std_path())
+    }
+
+    fn look(&self) -> io::Result<BTreeMap<String, Look>> {
+        let mut found = BTreeMap::new();
+        for part in ["files", "tmp"] {
+            look_around(self.path.join(part).as_std_path(), part, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn watch(&mut self) {
+        let folders = self
+            .marked
+            .iter()
+            .filter(|(_, look)| **look == Look::Folder);
+        let folders = folders.map(|(path, _)| self.path.join(path));
+        let tops = ["files", "tmp"].map(|part| self.path.join(part));
+        self.alarm = Alarm::set(tops.into_iter().chain(folders));
+    }
+}
+
+/// What a path looks like, so that a change of it shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Look {
+    Folder,
+    File {
+        length: u64,
+        modified: (i64, i64),
+        mode: u32,
+    },
+    Link {
+        target: std::path::PathBuf,
+    },
+    /// A socket or a pipe, that nobody can copy.
+    Other,
+}
+
+impl Look {
+    fn at(path: &Path) -> io::Result<Self> {
+        let data = path.symlink_metadata()?;
+        Ok(if data.is_dir() {
+            Self::Folder
+        } else if data.is_symlink() {
+            Self::Link {
+                target: fs::read_link(path)?,
+            }
+        } else if data.is_file() {
+            Self::File {
+                length: data.len(),
+                modified: (data.mtime(), data.mtime_nsec()),
+                mode: data.permissions().mode(),
+            }
+        } else {
+            Self::Other
+        })
+    }
+}
+
+fn look_around(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Look>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        // A name that is not UTF-8 cannot be kept; such a file is left alone.
+        let Some(name) = name.to_str() else { continue };
+        if is_cache(name) {
+            continue;
+        }
+        let path = format!("{prefix}/{name}");
+        let look = Look::at(&entry.path())?;
+        if look == Look::Folder {
+            look_around(&entry.path(), &path, found)?;
+        }
+        found.insert(path, look);
+    }
+    Ok(())
+}
+
+fn is_cache(name: &str) -> bool {
+    matches!(name, "__pycache__" | ".pytest_cache")
+}
+
+fn remove(path: &Path, look: &Look) -> io::Result<()> {
+    if *look == Look::Folder {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    }
+}
+
+/// How much was copied.
+#[derive(Default)]
+struct Load {
+    bytes: u64,
+    files: usize,
+}
+
+enum CopyTrouble {
+    TooLarge,
+    Io(io::Error),
+}
+
+impl From<io::Error> for CopyTrouble {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Copies a folder with the times and modes of its files.
+fn copy_tree(
+    from: &Path,
+    to: &Path,
+    load: &mut Load,
+    is_left_out: fn(&Path) -> bool,
+) -> Result<(), CopyTrouble> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let data = source.symlink_metadata()?;
+        if data.is_dir() {
+            if !is_left_out(&source) {
+                copy_tree(&source, &target, load, is_left_out)?;
+            }
+            continue;
+        }
+        load.bytes += data.len();
+        load.files += 1;
+        if load.bytes > MOST_BYTES || load.files > MOST_FILES {
+            return Err(CopyTrouble::TooLarge);
+        }
+        copy_file(&source, &target)?;
+    }
+    Ok(())
+}
+
+/// Folders that no test reads, or that are found by their absolute path anyway.
+fn is_left_out(folder: &Path) -> bool {
+    let name = folder
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let names = [
+        ".git",
+        ".hg",
+        ".tox",
+        ".nox",
+        "node_modules",
+        ".mypy_cache",
+        ".ruff_cache",
+    ];
+    names.contains(&name) || folder.join("pyvenv.cfg").exists()
+}
+
+/// Copies a file with its times and mode, or a link as a link. Sockets and pipes are left out.
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    let data = from.symlink_metadata()?;
+    if data.is_symlink() {
+        return symlink(fs::read_link(from)?, to);
+    }
+    if !data.is_file() {
+        return Ok(());
+    }
+    fs::copy(from, to)?;
+    // A file that its owner may not write cannot be opened for its times; it keeps the new ones.
+    if let Ok(file) = File::options().write(true).open(to) {
+        file.set_modified(data.modified()?)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::scratch::Scratch;
+
+    /// The workspace goes back to the original's files, so all three live as long.
+    fn project() -> (Scratch, Original, Workspace) {
+        let scratch = Scratch::new();
+        scratch.write("data.txt", "one");
+        scratch.write("deep/inner.txt", "one");
+        scratch.write("venv/pyvenv.cfg", "");
+        scratch.write("venv/large", "");
+        scratch.commit();
+        let original = Original::copy(&scratch.root).unwrap();
+        let mut workspace = original.workspace().unwrap();
+        workspace.mark().unwrap();
+        (scratch, original, workspace)
+    }
+
+    #[test]
+    fn everything_that_an_experiment_changes_is_undone_and_told() {
+        let (_scratch, _original, mut workspace) = project();
+        let files = workspace.files().to_owned();
+        assert_eq!(workspace.restore().unwrap(), [""; 0]);
+        fs::write(files.join("data.txt"), "two").unwrap();
+        fs::write(files.join("new.txt"), "").unwrap();
+        fs::remove_dir_all(files.join("deep")).unwrap();
+        fs::create_dir_all(files.join("made/inside")).unwrap();
+        fs::write(workspace.temporary().join("left"), "").unwrap();
+        let changed = workspace.restore().unwrap();
+        let expected = [
+            "data.txt",
+            "deep",
+            "deep/inner.txt",
+            "made",
+            "made/inside",
+            "new.txt",
+        ];
+        assert_eq!(changed, expected);
+        assert_eq!(fs::read_to_string(files.join("data.txt")).unwrap(), "one");
+        assert_eq!(
+            fs::read_to_string(files.join("deep/inner.txt")).unwrap(),
+            "one"
+        );
+        assert!(!files.join("made").exists() && !files.join("new.txt").exists());
+        assert!(!workspace.temporary().join("left").exists());
+        assert_eq!(workspace.restore().unwrap(), [""; 0], "and it stays so");
+    }
+
+    #[test]
+    fn what_collecting_left_is_kept() {
+        let (_scratch, _original, mut workspace) = project();
+        let log = workspace.files().join("import.log");
+        fs::write(&log, "from import").unwrap();
+        workspace.mark().unwrap();
+        fs::remove_file(&log).unwrap();
+        workspace.restore().unwrap();
+        assert_eq!(fs::read_to_string(log).unwrap(), "from import");
+    }
+
+    #[test]
+    fn the_copy_has_a_repository_of_its_own_and_no_environment() {
+        let (scratch, _original, workspace) = project();
+        let files = workspace.files();
+        assert!(!files.join("venv").exists());
+        let repository = Repository::find(files).unwrap().unwrap();
+        assert_eq!(repository.root(), files);
+        repository.run(&["config", "shop.left", "behind"]).unwrap();
+        assert!(!scratch.try_git(&["config", "shop.left"]).status.success());
+        let status = repository.run(&["status", "--porcelain"]).unwrap();
+        let status = String::from_utf8(status).unwrap();
+        assert!(!status.contains("data.txt"), "{status}");
+    }
+}
