@@ -92,13 +92,20 @@ impl Pipes {
 /// Reads one connection to its end; whether there is anybody left to tell.
 fn read_messages(vm: VmId, messages: File, queue: &Sender<Incoming>) -> bool {
     let mut reader = BufReader::new(messages);
+    let mut is_apart = false;
     let tell = |incoming| queue.send(incoming).is_ok();
     while let Some(line) = next_line(&mut reader) {
         let incoming = match serde_json::from_slice(&line) {
             Ok(message) => Incoming::Said(vm, Box::new(message)),
             Err(_) => Incoming::Garbled(vm, beginning(&line)),
         };
-        let goes_on = matches!(&incoming, Incoming::Said(_, said) if said.goes_on());
+        let mut goes_on = false;
+        if let Incoming::Said(_, said) = &incoming {
+            // A copy that runs one test soon ends, and then somebody waits.
+            is_apart = (is_apart || matches!(**said, Message::Apart { .. }))
+                && !matches!(**said, Message::Rejoined { .. });
+            goes_on = said.goes_on() && !is_apart;
+        }
         if !tell(incoming) {
             return false;
         }
