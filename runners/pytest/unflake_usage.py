@@ -4,8 +4,8 @@ Each fact is one JSON array on a line of its own, appended to a file at once, so
 nothing and child processes can write to the same file. `docs/protocol.md` lists the facts. It says
 what was used, not what that means.
 
-It works before the first import of the project, by audit hooks, a tracer, a finder that finds nothing,
-and wrappers around the few calls that have no audit event.
+It works before the first import of the project. Code is watched in `unflake_code`, files in
+`unflake_files`; here are modules, libraries and processes, and the ground on which all stand.
 """
 
 import functools
@@ -14,18 +14,20 @@ import os
 import sys
 import sysconfig
 import threading
-from typing import Any, Callable, Dict, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from unflake_channel import lift
+from unflake_code import Code
+from unflake_files import Files, is_framework
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILE = "UNFLAKE_USAGE"
 STANDARD = tuple({sysconfig.get_path(key) + "/" for key in ("stdlib", "platstdlib")})
 INSTALLED = ("/site-packages/", "/dist-packages/")
-SYSTEM = ("/proc/", "/sys/", "/dev/")
-# What pytest looks for by itself and that changes what it does with a test.
-TELLING = ("conftest.py", "__init__.py")
+# How much of what happens in a file is worth telling.
 SKIPPED, MODULES, EVERYTHING = range(3)
+# How a loader reads a module for somebody who does not import it.
+GETTERS = ("get_data", "get_source", "get_code")
 
 
 def watch(path: str) -> "Usage":
@@ -44,235 +46,163 @@ class Usage:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._write, self._fstat, self._encode = os.write, os.fstat, json.JSONEncoder().encode
-        self._stat, self._getpid, self._busy = os.stat, os.getpid, threading.local()
-        self._abspath = os.path.abspath
+        self._open, self._close, self._write, self._fstat = os.open, os.close, os.write, os.fstat
+        self._encode, self._getpid, self._busy = json.JSONEncoder().encode, os.getpid, threading.local()
+        self._abspath, self._lift, self._home = os.path.abspath, lift, os.getcwd()
         self._said: Set[Any] = set()
+        self._waiting: List[bytes] = []
         self._spawned = 0
         self._places: Dict[str, int] = {}
-        self._codes: Dict[int, Any] = {}
         self._search: Tuple[str, ...] = ()
-        self._open()
+        self._seeker = Seeker(self)
+        self._connect()
 
-    def _open(self) -> None:
-        fd = os.open(self._path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-        self._fd = lift(fd)
-        os.close(fd)
-        self._inode = self._fstat(self._fd).st_ino
+    def _connect(self) -> None:
+        fd = self._open(self._path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        self._fd = self._lift(fd)
+        self._close(fd)
+        self._identity = self._identify()
+
+    def _identify(self) -> Tuple[int, int]:
+        status = self._fstat(self._fd)
+        return status.st_dev, status.st_ino
 
     def start(self) -> None:
         self.note("process", os.getpid(), os.getppid())
         for module in list(sys.modules.values()):
             # What ran before us was not seen running.
             file = getattr(module, "__file__", None)
-            if isinstance(file, str) and self._place(file) != SKIPPED:
-                self.note("whole", self._absolute(file))
-        for name in ("stat", "lstat", "access", "readlink"):
-            self._wrap(name)
-        sys.meta_path.insert(0, Seeker(self))
+            if isinstance(file, str) and self.place(file) != SKIPPED:
+                self.note("whole", self.absolute(file))
+        sys.meta_path.insert(0, self._seeker)  # type: ignore[arg-type,unused-ignore]
         self._actions: Dict[str, Callable[..., None]] = {
-            "open": self._opened,
-            "os.listdir": self._listed,
-            "os.scandir": self._listed,
-            "sqlite3.connect": self._connected,
             "import": self._imported,
-            "ctypes.dlopen": self._connected,
-            "object.__getattr__": self._inspected,
-            "subprocess.Popen": self._started,
+            "ctypes.dlsym": self._called,
+            "subprocess.Popen": self._popened,
             "os.exec": self._started,
             "os.posix_spawn": self._started,
             "os.system": self._commanded,
         }
-        sys.addaudithook(self._audit)
-        self._trace()
+        self._wrap_spawn()
+        self._actions.update(Files(self).start())
+        code = Code(self)
+        self._actions.update(code.actions())
+        sys.addaudithook(self.audit)
+        code.start()
 
     def note(self, *fact: Any) -> None:
         """Writes a fact, once."""
         if fact in self._said:
             return
         self._said.add(fact)
-        line = (self._encode(fact) + "\n").encode("ascii")
+        self._waiting.append((self._encode(fact) + "\n").encode("ascii"))
+        was_busy = getattr(self._busy, "now", False)
+        self._busy.now = True
         try:
-            is_ours = self._fstat(self._fd).st_ino == self._inode
+            if not self._is_connected():
+                # A test closed the descriptor, and may have opened another file under it.
+                self._connect()
+            while self._waiting:
+                self._write(self._fd, self._waiting[0])
+                del self._waiting[0]
         except OSError:
-            is_ours = False
-        if not is_ours:  # A test closed the descriptor, and may have opened another file under it.
-            self._open()
-        self._write(self._fd, line)
+            pass  # No descriptor is free: it is written with the next fact.
+        finally:
+            self._busy.now = was_busy
 
-    # --- code -----------------------------------------------------------------------------------
-
-    def _trace(self) -> None:
-        if sys.version_info >= (3, 12):
-            monitoring = sys.monitoring
-            tool = next(number for number in (4, 3, 2, 1, 0, 5) if monitoring.get_tool(number) is None)
-            monitoring.use_tool_id(tool, "unflake")
-            monitoring.register_callback(tool, monitoring.events.PY_START, self._monitored)
-            monitoring.set_events(tool, monitoring.events.PY_START)
-        else:
-            import _thread
-
-            threading.settrace(self._traced)
-            sys.settrace(self._traced)
-            # From now on whoever sets another tracer takes this one away; and a bare thread has none.
-            self._actions["sys.settrace"] = self._tracer_set
-            bare = _thread.start_new_thread
-
-            @functools.wraps(bare)
-            def start_new_thread(*args: Any, **kwargs: Any) -> Any:
-                self.note("blind", "a thread was started without the module threading")
-                return bare(*args, **kwargs)
-
-            _thread.start_new_thread = start_new_thread
-
-    def _tracer_set(self) -> None:
-        setter = sys._getframe(2).f_code.co_filename
-        # These two set what was set before.
-        if not (setter.startswith(STANDARD) and os.path.basename(setter) in ("threading.py", "doctest.py")):
-            self.note("blind", "another tracer was set")
-
-    def _monitored(self, code: Any, _offset: int) -> Any:
-        self._ran(code, sys._getframe(1).f_globals)
-        return sys.monitoring.DISABLE  # type: ignore[attr-defined,unused-ignore]
-
-    def _traced(self, frame: Any, _event: str, _arg: Any) -> None:
-        code = frame.f_code
-        if id(code) not in self._codes:
-            self._codes[id(code)] = code  # Kept alive: no other code gets its id.
-            self._ran(code, frame.f_globals)
-
-    def _ran(self, code: Any, variables: Dict[str, Any]) -> None:
-        place = self._place(code.co_filename)
-        if place == SKIPPED:
-            return
-        if code.co_name == "<module>":
-            name = variables.get("__name__")
-            self.note("module", self._absolute(code.co_filename), name if isinstance(name, str) else "")
-        elif place == EVERYTHING:
-            self.note("code", self._absolute(code.co_filename), code.co_firstlineno)
-
-    def _inspected(self, owner: Any, attribute: str) -> None:
-        """A function's code is used by whoever takes it, as compilers of Python do, without a call."""
-        if attribute != "__code__":
-            return
-        taker = sys._getframe(2).f_code.co_filename
-        if self._place(taker) != SKIPPED and not is_framework(taker):
-            self._take(owner.__code__)
-
-    def _take(self, code: Any) -> None:
-        if not hasattr(code, "co_consts"):
-            return
-        self._ran(code, {})
-        for inner in code.co_consts:
-            self._take(inner)
-
-    # --- files ----------------------------------------------------------------------------------
-
-    def _opened(self, path: Any, mode: Any, flags: Any) -> None:
-        is_written = isinstance(flags, int) and (flags & os.O_ACCMODE) == os.O_WRONLY
-        self._use("looked" if is_written else "read", path)
-
-    def _listed(self, path: Any = None) -> None:
-        self._use("listed", "." if path is None else path)
-
-    def _connected(self, path: Any, *_more: Any) -> None:
-        if isinstance(path, str) and path.startswith("file:"):
-            path = path[len("file:") :].split("?")[0]
-        if path is not None:
-            self._use("read", path)
-
-    def _use(self, what: str, path: Any) -> None:
-        if isinstance(path, int):
-            return  # Whoever opened the descriptor was seen.
-        text = os.fsdecode(path)
-        if not text or text.startswith(SYSTEM) or text.startswith(HERE):
-            return
-        user = self._user()
-        is_source = text.endswith(".py") or "__pycache__" in text
-        if user is None or is_framework(user):
-            # An import shows as a module; pytest reads sources to rewrite them and to show failures.
-            if what == "listed" or (what == "read" and is_source):
-                return
-            if what == "looked" and os.path.basename(text) not in TELLING:
-                return
-        place = self._place(text)
-        # An installed copy of the project has its data files there.
-        if place == EVERYTHING or (place == MODULES and what == "read"):
-            self.note(what, self._absolute(text))
-
-    def _user(self) -> Optional[str]:
-        """The file of the code that wants a file; `None` if it is the import system."""
-        frame: Any = sys._getframe(4)
-        while frame is not None:
-            name = frame.f_code.co_filename
-            if name.startswith("<frozen importlib"):
-                return None
-            if self._place(name) != SKIPPED:
-                return str(name)
-            frame = frame.f_back
-        return ""
-
-    def _wrap(self, name: str) -> None:
-        original = getattr(os, name)
-
-        @functools.wraps(original)
-        def watched(path: Any, *args: Any, **kwargs: Any) -> Any:
-            self._audit("open", (path, None, os.O_WRONLY))
-            return original(path, *args, **kwargs)
-
-        for ability in ("dir_fd", "fd", "follow_symlinks", "effective_ids"):
-            able = getattr(os, f"supports_{ability}")
-            if original in able:
-                able.add(watched)
-        setattr(os, name, watched)
-        # Until Python 3.10 pathlib keeps its own references.
-        accessor = getattr(sys.modules.get("pathlib"), "_NormalAccessor", None)
-        if accessor is not None and hasattr(accessor, name):
-            setattr(accessor, name, staticmethod(watched))
+    def _is_connected(self) -> bool:
+        try:
+            return self._identify() == self._identity
+        except OSError:
+            return False
 
     # --- modules, libraries, processes ----------------------------------------------------------
 
-    def _imported(self, _name: Any, path: Any, *_more: Any) -> None:
+    def _imported(self, name: Any, path: Any, *_more: Any) -> None:
         if path is not None:
-            self.note("loaded", self._absolute(os.fsdecode(path)))
+            self.note("loaded", self.absolute(os.fsdecode(path)))
+        elif name in sys.builtin_module_names:
+            self.note("loaded", name)
+        else:
+            # The finder below may have been taken away.
+            package = name.rpartition(".")[0]
+            folders = getattr(sys.modules.get(package), "__path__", None)
+            if folders is not None or not package:
+                self.sought(name, folders)
 
     def sought(self, name: str, folders: Any) -> None:
         if folders is None and tuple(sys.path) != self._search:
             self._search = tuple(sys.path)
-            self.note("path", *[self._absolute(str(folder) or ".") for folder in self._search])
-        inside = [] if folders is None else [self._absolute(str(folder)) for folder in folders]
+            self.note("path", *[self.absolute(str(folder) or ".") for folder in self._search])
+        inside = [] if folders is None else [self.absolute(str(folder)) for folder in folders]
         self.note("sought", name, *inside)
 
-    def _started(self, program: Any, args: Any, *_more: Any) -> None:
+    def _called(self, _library: Any, _symbol: Any) -> None:
+        user = self.user(sys._getframe(2))
+        if user is not None and not is_framework(user):
+            self.note("loaded", "ctypes")
+
+    def _popened(self, program: Any, args: Any, folder: Any = None, *_more: Any) -> None:
+        self._started(program, args, folder=folder)
+
+    def _started(self, program: Any, args: Any, *_more: Any, folder: Any = None) -> None:
         words = [args] if isinstance(args, (str, bytes, os.PathLike)) else list(args or [])
         names = [os.fsdecode(word)[:200] for word in [program or words[0], *words[:4]]]
+        if "/" in names[0]:
+            names[0] = self.absolute(os.path.join(os.fsdecode(folder or ""), names[0]))
         self._spawned += 1
         self.note("spawned", self._getpid(), self._spawned, *names)
 
     def _commanded(self, command: Any) -> None:
         self._started("sh", ["sh", "-c", command])
 
+    def _wrap_spawn(self) -> None:
+        """The processes of multiprocessing have no audit event."""
+        import _posixsubprocess
+
+        bare = _posixsubprocess.fork_exec
+
+        @functools.wraps(bare)
+        def fork_exec(args: Any, executables: Any, *more: Any) -> Any:
+            if os.path.basename(sys._getframe(1).f_code.co_filename) != "subprocess.py":
+                self.audit("subprocess.Popen", (executables[0], args))
+            return bare(args, executables, *more)
+
+        _posixsubprocess.fork_exec = fork_exec
+
     # --- the ground -----------------------------------------------------------------------------
 
-    def _audit(self, event: str, args: Tuple[Any, ...]) -> None:
+    def audit(self, event: str, args: Tuple[Any, ...]) -> None:
         action = self._actions.get(event)
-        if action is None or getattr(self._busy, "now", False):
+        if action is None:
+            return
+        if event == "object.__getattr__" and args[1] != "__code__":
+            return  # Every frame and traceback has such events.
+        if getattr(self._busy, "now", False):
             return
         self._busy.now = True
         try:
+            # There are none any more while the interpreter ends.
+            finders = sys.meta_path or [self._seeker]
+            if not any(finder is self._seeker for finder in finders):
+                self.note("missed", "the finders of modules were replaced")
             action(*args)
         except Exception as error:  # Nothing of ours may reach the project.
-            self.note("blind", f"{event}: {type(error).__name__}: {error}"[:300])
+            self.miss(event, error)
         finally:
             self._busy.now = False
 
-    def _place(self, file: str) -> int:
-        """How much of what happens in a file is worth telling."""
+    def miss(self, what: str, error: Exception) -> None:
+        self.note("missed", f"{what}: {type(error).__name__}: {error}"[:300])
+
+    def place(self, file: str) -> int:
         place = self._places.get(file)
         if place is None:
+            # A project may itself lie in such a folder.
+            inside = file[len(self._home) :] if file.startswith(self._home) else file
             if file.startswith("<") or file.startswith(HERE):
                 place = SKIPPED
-            elif any(folder in file for folder in INSTALLED):
+            elif any(folder in inside for folder in INSTALLED):
                 place = MODULES
             elif file.startswith(STANDARD):
                 place = SKIPPED
@@ -281,7 +211,28 @@ class Usage:
             self._places[file] = place
         return place
 
-    def _absolute(self, file: str) -> str:
+    def is_everything(self, file: str) -> bool:
+        return self.place(file) == EVERYTHING
+
+    def is_skipped(self, file: str) -> bool:
+        return self.place(file) == SKIPPED
+
+    def user(self, frame: Any) -> Optional[str]:
+        """The file of the code that wants something; `None` if it is the import system."""
+        if frame is None:
+            return None  # The interpreter itself reads the program that it is to run.
+        while frame is not None:
+            name = frame.f_code.co_filename
+            if name.startswith("<frozen importlib"):
+                frame = outermost(frame)
+                if frame is None:
+                    return None
+            elif not self.is_skipped(name):
+                return str(name)
+            frame = frame.f_back
+        return ""
+
+    def absolute(self, file: str) -> str:
         return file if file.startswith("/") else self._abspath(file)
 
 
@@ -295,5 +246,12 @@ class Seeker:
         self._usage.sought(name, path)
 
 
-def is_framework(file: str) -> bool:
-    return "/_pytest/" in file or "/pluggy/" in file
+def outermost(frame: Any) -> Any:
+    """The loader's frame that somebody called who wants a file's content; `None` if it is an import."""
+    caller = frame.f_back
+    while caller is not None and caller.f_code.co_filename.startswith("<frozen importlib"):
+        frame, caller = caller, caller.f_back
+    is_import = frame.f_code.co_name not in GETTERS or caller is None
+    if is_import or "runpy" in caller.f_code.co_filename:
+        return None
+    return frame

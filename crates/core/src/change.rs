@@ -17,8 +17,13 @@ pub struct ChangedFile {
 impl ChangedFile {
     /// Whether it is a Python source.
     pub fn is_python(&self) -> bool {
-        matches!(self.path.rsplit_once('.'), Some((_, "py" | "pyi")))
+        is_python(&self.path)
     }
+}
+
+/// Whether a path is that of a Python source.
+pub fn is_python(path: &str) -> bool {
+    matches!(path.rsplit_once('.'), Some((_, "py" | "pyi")))
 }
 
 /// How a file differs.

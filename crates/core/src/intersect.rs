@@ -5,7 +5,7 @@
 
 use crate::change::{Change, ChangeKind, Function, Lines, Source};
 use crate::rules::Rules;
-use crate::usage::{FileUse, Usage};
+use crate::usage::{Asked, FileUse, Usage};
 
 /// Through which changes a run went, and what nobody can know about it.
 pub fn intersect(changes: &[Change], usage: &Usage, rules: &Rules) -> Intersection {
@@ -29,14 +29,16 @@ pub fn intersect(changes: &[Change], usage: &Usage, rules: &Rules) -> Intersecti
     if !relevant.is_empty() {
         let programs = usage.unfollowed.iter().cloned();
         found.unknowns.extend(programs.map(Unknown::Process));
-        let reads_git =
-            |(path, file): (&String, &FileUse)| path.starts_with(".git/") && file.is_read;
-        if usage.files.iter().any(reads_git) {
+        let is_git = |path: &String| path == ".git" || path.starts_with(".git/");
+        let reads_git = |(path, file): (&String, &FileUse)| is_git(path) && file.is_read;
+        if usage.files.iter().any(reads_git) || usage.listed.iter().any(is_git) {
             found.unknowns.push(Unknown::Repository);
         }
         let generated = usage.generated.iter();
         let generated = generated.filter(|path| !rules.is_never(path)).cloned();
         found.unknowns.extend(generated.map(Unknown::Generated));
+        let missed = usage.missed.iter().cloned();
+        found.unknowns.extend(missed.map(Unknown::Missed));
     }
     found.unknowns.dedup();
     found
@@ -125,7 +127,7 @@ pub enum Unknown {
         /// The changed file.
         path: String,
     },
-    /// It loaded a native library that may have read a changed file, and the system did not watch.
+    /// It loaded a native library that may have looked for a changed file, unseen by the system.
     NativeReader {
         /// The library.
         library: String,
@@ -136,6 +138,10 @@ pub enum Unknown {
     Generated(String),
     /// It read the repository's own records, which every commit changes.
     Repository,
+    /// Something that it used was missed.
+    Missed(String),
+    /// It failed in another way than in the suite, so that the suite's failure was not watched.
+    AnotherFailure,
     /// It is not known what the run used.
     NotWatched,
 }
@@ -168,6 +174,9 @@ fn touches_of(change: &Change, usage: &Usage) -> Vec<Touch> {
     if !by_file.is_empty() {
         return by_file;
     }
+    if is_scanned(change, usage) {
+        return vec![Touch::whole(change, How::LookedAt)];
+    }
     let mut copies = usage.elsewhere.iter().filter(|copy| is_copy(path, copy));
     let copy = copies.next().cloned();
     let touch = copy.map(|path| Touch::whole(change, How::Copy { path }));
@@ -178,20 +187,31 @@ fn modified(change: &Change, usage: &Usage) -> Vec<Touch> {
     let Some(file) = usage.files.get(&change.file.path) else {
         return Vec::new();
     };
-    // The times of a source file matter to nobody who does not read it; its mode may.
+    // Sources are looked for by everybody who imports them; their modes are not.
     let is_mode_only = change.file.lines.is_empty();
     let tells_by_looks = is_mode_only || !change.file.is_python();
+    let is_looked_at = match file.asked {
+        Some(Asked::Status) => true,
+        Some(Asked::Presence) => tells_by_looks,
+        None => false,
+    };
     if file.is_read {
         vec![Touch::whole(change, How::Read)]
-    } else if file.is_looked_at && tells_by_looks {
+    } else if is_looked_at {
         vec![Touch::whole(change, How::LookedAt)]
-    } else if let Some(source) = &change.source {
+    } else if let Some(source) = change.source.as_ref().filter(|_| !usage.is_by_line) {
         blocks(change, source, file, usage.blind.is_some())
     } else if file.has_content() {
         vec![Touch::whole(change, How::Imported)]
     } else {
         Vec::new()
     }
+}
+
+/// A file whose folder was listed with the sizes and times of its files.
+fn is_scanned(change: &Change, usage: &Usage) -> bool {
+    let (folder, _) = split(&change.file.path);
+    change.file.kind == ChangeKind::Modified && usage.scanned.contains(folder)
 }
 
 /// The changed blocks of a source file that ran.
@@ -256,15 +276,16 @@ fn lines_in(change: &Change, function: &Function) -> Vec<Lines> {
 fn came_or_went(change: &Change, usage: &Usage) -> Vec<Touch> {
     let path = &change.file.path;
     let file = usage.files.get(path);
+    // The outermost of the folders was there before and is still: the others came or went as well.
+    let own_folders = change.folders.split_last().map_or(&[][..], |(_, own)| own);
+    let mut folders = own_folders.iter();
     let how = if file.is_some_and(|file| file.is_imported || !file.ran.is_empty()) {
         Some(How::Imported)
     } else if file.is_some_and(|file| file.is_read) {
         Some(How::Read)
-    } else if file.is_some() {
+    } else if file.is_some() || folders.any(|folder| usage.files.contains_key(folder)) {
         Some(How::LookedAt)
-    } else if module_place(path).is_some_and(|place| usage.sought.contains(&place))
-        && change.file.kind == ChangeKind::Deleted
-    {
+    } else if is_sought(path, own_folders, usage) {
         Some(How::Sought)
     } else if change
         .folders
@@ -278,6 +299,16 @@ fn came_or_went(change: &Change, usage: &Usage) -> Vec<Touch> {
     how.map(|how| Touch::whole(change, how))
         .into_iter()
         .collect()
+}
+
+/// Whether a run looked for a module that the file is, or for a package that its folder is.
+fn is_sought(path: &str, own_folders: &[String], usage: &Usage) -> bool {
+    let is_place = |place: (&str, &str)| {
+        let (folder, name) = place;
+        usage.sought.contains(&(folder.to_owned(), name.to_owned()))
+    };
+    module_place(path).is_some_and(is_place)
+        || own_folders.iter().any(|folder| is_place(split(folder)))
 }
 
 /// Anything used inside a repository inside this one depends on its change.
@@ -297,17 +328,22 @@ fn submodule(change: &Change, usage: &Usage) -> Vec<Touch> {
 }
 
 /// The folder and the name under which a file would be found as a module.
-fn module_place(path: &str) -> Option<(String, String)> {
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+fn module_place(path: &str) -> Option<(&str, &str)> {
+    let (folder, name) = split(path);
     let (stem, ending) = name.split_once('.')?;
     if !matches!(ending.rsplit('.').next(), Some("py" | "pyc" | "so" | "pyd")) {
         return None;
     }
-    if stem == "__init__" {
-        let (above, package) = folder.rsplit_once('/').unwrap_or(("", folder));
-        return Some((above.to_owned(), package.to_owned()));
-    }
-    Some((folder.to_owned(), stem.to_owned()))
+    Some(if stem == "__init__" {
+        split(folder)
+    } else {
+        (folder, stem)
+    })
+}
+
+/// A path's folder, `""` at the root, and its last part.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 /// What native libraries leave open about a change that nothing seems to use.
@@ -322,8 +358,9 @@ fn native_unknown(change: &Change, usage: &Usage) -> Option<Unknown> {
     }
     let any = usage.natives.iter().next()?;
     let library = any.path.clone();
-    (!usage.is_kernel_watched && !change.file.is_python())
-        .then_some(Unknown::NativeReader { library, path })
+    // The system tells who opens a file that is there, and not who looks for one that is gone.
+    let is_unseen = !usage.is_kernel_watched || change.file.kind == ChangeKind::Deleted;
+    (is_unseen && !change.file.is_python()).then_some(Unknown::NativeReader { library, path })
 }
 
 /// Whether a file that a run used elsewhere can be a copy of a file of the repository: installed, or

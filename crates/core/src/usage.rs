@@ -12,6 +12,8 @@ pub struct Usage {
     pub files: BTreeMap<String, FileUse>,
     /// The folders of the repository whose entries it listed; `""` is the root.
     pub listed: BTreeSet<String>,
+    /// Those among them that it listed with the sizes and times of their files.
+    pub scanned: BTreeSet<String>,
     /// The modules that it looked for, as the folder and the last part of the name.
     pub sought: BTreeSet<(String, String)>,
     /// The files outside the repository, or inside but not git's, that it ran or read: absolute paths.
@@ -25,6 +27,10 @@ pub struct Usage {
     pub unfollowed: BTreeSet<String>,
     /// Why the functions that ran are not known: then each function of a file that ran may have.
     pub blind: Option<String>,
+    /// Whether some code of it asks for the numbers of lines, which every line above them changes.
+    pub is_by_line: bool,
+    /// What of it was missed, so that it may have used anything.
+    pub missed: BTreeSet<String>,
     /// Whether the system itself watched who opens the changed files, so that no reader is missed.
     pub is_kernel_watched: bool,
 }
@@ -45,10 +51,19 @@ pub struct FileUse {
     pub is_imported: bool,
     /// It was read, loaded or run as a whole.
     pub is_read: bool,
-    /// Something asked whether it is there, or what its times and size are.
-    pub is_looked_at: bool,
+    /// The most that something asked about it, without reading it.
+    pub asked: Option<Asked>,
     /// The first lines of the code in it that ran: functions, lambdas, classes, generator expressions.
     pub ran: BTreeSet<u32>,
+}
+
+/// What can be asked about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asked {
+    /// Whether it is there.
+    Presence,
+    /// What its size, times and mode are.
+    Status,
 }
 
 impl FileUse {

@@ -38,13 +38,15 @@ const DIFF: [&str; 17] = [
     "--end-of-options",
 ];
 
-/// Files that git neither tracks nor ignores. Our own folder is no change of the user's.
-const UNTRACKED: [&str; 5] = [
+/// Files that git neither tracks nor ignores. Our own folder is no change of the user's, and bytecode is
+/// none beside that of its source.
+const UNTRACKED: [&str; 6] = [
     "ls-files",
     "-z",
     "--others",
     "--exclude-standard",
     "--exclude=.unflake/",
+    "--exclude=__pycache__/",
 ];
 
 /// The mode of a repository inside a repository.

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
+use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::comparison::{AtBase, Comparison, is_same_failure};
 use unflake_core::event::Note;
 use unflake_core::intersect::{Unknown, intersect};
@@ -16,11 +17,9 @@ use crate::difference::{CheckBase, Difference, DifferenceError, Workshop};
 use crate::facts::{Facts, Ground};
 use crate::git::Repository;
 use crate::protocol::Command;
-use crate::pytest::Project;
 use crate::run_error::RunError;
 use crate::session::{Halt, Session};
 use crate::watch::Watch;
-use crate::worktree::BaseTree;
 
 /// A run at the base is cheap if the same run in the work tree took no longer than this.
 const CHEAP: Duration = Duration::from_secs(30);
@@ -41,7 +40,7 @@ pub(crate) enum Changes {
 
 /// What a watched run used.
 pub(crate) struct Used {
-    facts: Facts,
+    pub(crate) facts: Facts,
     /// The changed files that somebody opened meanwhile; `None` if the system did not watch.
     opened: Option<BTreeSet<String>>,
     began: SystemTime,
@@ -81,11 +80,9 @@ impl Session {
         } else {
             return None;
         };
-        // Who runs a Python source is seen by the runner, down to the function.
-        let others = difference.changes.iter().map(|change| &change.file);
-        let others = others.filter(|file| !file.is_python());
-        let others = others.map(|file| file.path.as_str());
-        let watch = Watch::begin(difference.repository.root(), others);
+        let paths = difference.changes.iter();
+        let paths = paths.map(|change| change.file.path.as_str());
+        let watch = Watch::begin(difference.repository.root(), paths);
         Some(Watched {
             watch,
             began: SystemTime::now(),
@@ -165,10 +162,13 @@ impl Session {
         let mut intersection = unflake_core::intersect::Intersection::default();
         match &self.suspects[at].used {
             Some(used) => {
-                let usage = used.to_usage(&difference);
+                let usage = used.to_usage(&difference, &self.path_of(at));
                 intersection = intersect(&difference.changes, &usage, &rules);
             }
             None => intersection.unknowns.push(Unknown::NotWatched),
+        }
+        if !self.is_watched_failure(at) {
+            intersection.unknowns.push(Unknown::AnotherFailure);
         }
         let at_base = match self.why_no_check(at) {
             Some(why) => AtBase::NotChecked { why },
@@ -181,6 +181,23 @@ impl Session {
             at_base,
         };
         Ok((comparison.conclude(), Some(comparison)))
+    }
+
+    /// The file that a suspect's name begins with.
+    fn path_of(&self, at: usize) -> Utf8PathBuf {
+        let name = self.suspects[at].test.name();
+        let file = name.split("::").next().unwrap_or(name);
+        Utf8Path::new(&self.listed().root).join(file)
+    }
+
+    /// Whether the run that was watched failed as the one in the suite did.
+    fn is_watched_failure(&self, at: usize) -> bool {
+        let trials = &self.suspects[at].trials;
+        let watched = trials.iter().find(|trial| trial.is_watched);
+        match (trials.first(), watched) {
+            (Some(first), Some(watched)) => fails_alike(first, watched),
+            (_, None) | (None, _) => true,
+        }
     }
 
     fn why_no_check(&self, at: usize) -> Option<String> {
@@ -199,116 +216,16 @@ impl Session {
         };
         Some(why.to_owned())
     }
-
-    /// Runs a suspect in a checkout of the base.
-    fn check_base(&mut self, at: usize, difference: &Difference) -> Result<AtBase, Halt> {
-        let since = Instant::now();
-        let project = match self.project_at_base(at, difference) {
-            Ok(project) => project,
-            Err(why) => return Ok(AtBase::NotRun { why }),
-        };
-        let test = self.suspects[at].test.clone();
-        let tree = self.base_tree.as_ref().expect("the project is in it");
-        let setup = self.wish.project.setup(self.listed());
-        let setup = setup.moved(difference.repository.root(), tree.path());
-        let Some(start) = Project::start_alone(&setup, &test) else {
-            let why = "its file is not there".to_owned();
-            return Ok(AtBase::NotRun { why });
-        };
-        let process = project.process(&self.fleet.folder());
-        let vm = self.fleet.spawn(process, watch(start))?;
-        self.watched_vms.insert(vm);
-        let at_base = if let Some(said) = self.await_test(at, vm)? {
-            let last = said.trim_end().lines().last();
-            let last = last.unwrap_or("the test is not there").trim();
-            let why = format!("pytest could not collect it there: {last}");
-            AtBase::NotRun { why }
-        } else {
-            let trial = self.try_in(at, Rung::Base, vm, since)?;
-            let at_base = self.judge_base(at, &trial, difference);
-            let worker = self.suspects[at].worker.clone();
-            self.record(trial, worker);
-            at_base
-        };
-        self.leave(Some(vm))?;
-        self.spent_at_base += since.elapsed();
-        Ok(at_base)
-    }
-
-    /// The project as it was at the base. The checkout is made at the first call.
-    fn project_at_base(&mut self, at: usize, difference: &Difference) -> Result<Project, String> {
-        if self.base_tree.is_none() {
-            let tree = BaseTree::check_out(&difference.repository, &difference.base.commit);
-            self.base_tree = Some(tree.map_err(|error| chain(&error))?);
-        }
-        let tree = self.base_tree.as_ref().expect("it was just made");
-        let root = difference.repository.root();
-        let used = self.suspects[at].used.as_ref();
-        let roots = used.map_or_else(Vec::new, |used| used.facts.import_roots(root));
-        let roots = roots.iter().map(|folder| tree.map(folder));
-        Ok(self.wish.project.moved(root, tree.path(), roots))
-    }
-
-    fn judge_base(&self, at: usize, trial: &Trial, difference: &Difference) -> AtBase {
-        if let Some(why) = self.stray_use(trial.vm, difference) {
-            return AtBase::NotRun { why };
-        }
-        if trial.outcome.is_pass() {
-            return AtBase::Passed;
-        }
-        let message = trial.account.message.clone();
-        if !trial.outcome.is_failure() {
-            let why = format!("{} there: {message}", trial.outcome.label());
-            return AtBase::NotRun { why };
-        }
-        let alike = |own: &Trial| {
-            own.outcome.label() == trial.outcome.label()
-                && is_same_failure(&own.account.message, &message)
-        };
-        let mut own = self.suspects[at].trials.iter();
-        if own.any(|own| own.is_watched && alike(own)) {
-            AtBase::FailsAlike
-        } else {
-            AtBase::FailsOtherwise { message }
-        }
-    }
-
-    /// Why a run at the base was none: it used files of the work tree, or copies of changed ones.
-    fn stray_use(&self, vm: VmId, difference: &Difference) -> Option<String> {
-        let Ok(facts) = self.read_facts(vm) else {
-            return Some("it is not known what it used there".to_owned());
-        };
-        let usage = facts.to_usage(&difference.ground(SystemTime::now()));
-        let mut own = usage.files.iter();
-        let own = own.find(|(path, file)| file.has_content() && difference.known.contains(*path));
-        if let Some((path, _)) = own {
-            return Some(format!("the run at the base used {path} of the work tree"));
-        }
-        let paths = difference.changes.iter().map(|change| &change.file.path);
-        let tree = self.base_tree.as_ref().map(BaseTree::path);
-        let copies = usage.elsewhere.iter();
-        let copies = copies.filter(|copy| tree.is_none_or(|tree| !copy.starts_with(tree.as_str())));
-        let copies: Vec<&String> = copies.collect();
-        for path in paths {
-            if let Some(copy) = copies
-                .iter()
-                .find(|copy| unflake_core::intersect::is_copy(path, copy))
-            {
-                return Some(format!("the run at the base used {copy}, a copy of {path}"));
-            }
-        }
-        None
-    }
 }
 
 impl Used {
-    fn to_usage(&self, difference: &Difference) -> unflake_core::usage::Usage {
-        let mut usage = self.facts.to_usage(&difference.ground(self.began));
-        usage.is_kernel_watched = self.opened.is_some();
-        for path in self.opened.iter().flatten() {
-            usage.files.entry(path.clone()).or_default().is_read = true;
-        }
-        usage
+    fn to_usage(&self, difference: &Difference, test: &Utf8Path) -> unflake_core::usage::Usage {
+        let ground = Ground {
+            test: Some(test),
+            opened: self.opened.as_ref(),
+            ..difference.ground(self.began)
+        };
+        self.facts.to_usage(&ground)
     }
 }
 
@@ -319,8 +236,16 @@ impl Difference {
             known: &self.known,
             base_time: self.base_time,
             run_began,
+            opened: None,
+            test: None,
         }
     }
+}
+
+/// Whether two trials ended in the same way, with the same message.
+pub(crate) fn fails_alike(one: &Trial, other: &Trial) -> bool {
+    one.outcome.label() == other.outcome.label()
+        && is_same_failure(&one.account.message, &other.account.message)
 }
 
 /// The same start, watched.
@@ -341,7 +266,7 @@ pub(crate) fn watch(start: Command) -> Command {
 }
 
 /// An error with its causes, in a line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

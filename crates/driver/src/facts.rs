@@ -1,17 +1,19 @@
 //! What a watched run wrote about itself, and what that means in terms of the repository.
 //!
-//! `docs/protocol.md` lists the facts. A line that is cut, or that says something unknown, is left out
-//! with a word about it: then the run counts as blind.
+//! `docs/protocol.md` lists the facts. A line that is cut, or that says something unknown, counts as a
+//! part of the run that was missed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
-use unflake_core::usage::{FileUse, Native, Usage};
+use unflake_core::change::is_python;
+use unflake_core::usage::{Asked, FileUse, Native, Usage};
 
+use crate::places::{Places, Way};
 use crate::program::unfollowed_programs;
 
 /// Everything that a watched run wrote.
@@ -31,6 +33,8 @@ pub(crate) struct Facts {
     /// Processes that were followed, with their parents.
     pub(crate) processes: Vec<(i64, i64)>,
     blind: Option<String>,
+    is_by_line: bool,
+    missed: BTreeSet<String>,
 }
 
 /// A program that a run started.
@@ -47,8 +51,14 @@ pub(crate) struct Spawned {
 enum Kind {
     Whole,
     Read,
+    /// A source, read to be imported or shown.
+    Source,
     LookedAt,
+    /// Looked for by the framework.
+    Telling,
+    Measured,
     Listed,
+    Scanned,
     Loaded,
 }
 
@@ -62,7 +72,14 @@ pub(crate) struct Ground<'a> {
     pub(crate) base_time: SystemTime,
     /// When the run began: what is younger was made by the run.
     pub(crate) run_began: SystemTime,
+    /// The changed files that somebody opened meanwhile; `None` if the system did not watch.
+    pub(crate) opened: Option<&'a BTreeSet<String>>,
+    /// The file of the test that ran, if it was one alone.
+    pub(crate) test: Option<&'a Utf8Path>,
 }
+
+/// The parts of the language itself through which files are opened that the runner does not see.
+const OPENERS: [&str; 5] = ["ctypes", "ssl", "_dbm", "_gdbm", "_sqlite3"];
 
 impl Facts {
     /// Reads the file that a watched run has written so far.
@@ -71,7 +88,8 @@ impl Facts {
         let mut facts = Self::default();
         for line in text.lines() {
             if facts.take(line).is_none() {
-                facts.blind = Some("an unreadable line in what it wrote".to_owned());
+                let line = line.chars().take(200).collect::<String>();
+                facts.missed.insert(format!("unreadable: {line}"));
             }
         }
         Ok(facts)
@@ -93,8 +111,12 @@ impl Facts {
         match what.as_str()? {
             "whole" => used(Kind::Whole)?,
             "read" => used(Kind::Read)?,
+            "source" => used(Kind::Source)?,
             "looked" => used(Kind::LookedAt)?,
+            "telling" => used(Kind::Telling)?,
+            "measured" => used(Kind::Measured)?,
             "listed" => used(Kind::Listed)?,
+            "scanned" => used(Kind::Scanned)?,
             "loaded" => used(Kind::Loaded)?,
             "module" => {
                 self.modules.insert((text(0)?, text(1)?));
@@ -118,6 +140,10 @@ impl Facts {
             }),
             "process" => self.processes.push((number(0)?, number(1)?)),
             "blind" => self.blind = text(0),
+            "lines" => self.is_by_line = true,
+            "missed" => {
+                self.missed.insert(text(0)?);
+            }
             _ => return None,
         }
         Some(())
@@ -139,8 +165,12 @@ impl Facts {
         for (kind, path) in &self.uses {
             match kind {
                 Kind::Whole | Kind::Read => reader.file(path, |file| file.is_read = true),
-                Kind::LookedAt => reader.looked_at(path),
+                Kind::Source => reader.source(path),
+                Kind::LookedAt => reader.looked_at(path, Asked::Presence),
+                Kind::Telling => reader.telling(path),
+                Kind::Measured => reader.looked_at(path, Asked::Status),
                 Kind::Listed => reader.listed(path),
+                Kind::Scanned => reader.scanned(path),
                 Kind::Loaded => reader.loaded(path),
             }
         }
@@ -154,6 +184,9 @@ impl Facts {
         }
         reader.usage.unfollowed = unfollowed_programs(&self.spawned, &self.processes);
         reader.usage.blind.clone_from(&self.blind);
+        reader.usage.is_by_line = self.is_by_line;
+        reader.usage.missed.clone_from(&self.missed);
+        reader.opened();
         reader.usage
     }
 
@@ -186,7 +219,9 @@ impl Facts {
 struct Reader<'a> {
     ground: &'a Ground<'a>,
     usage: Usage,
-    folders: BTreeMap<String, Option<String>>,
+    places: Places<'a>,
+    /// The sources that somebody opened whom we watch.
+    sources: BTreeSet<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -194,43 +229,102 @@ impl<'a> Reader<'a> {
         Self {
             ground,
             usage: Usage::default(),
-            folders: BTreeMap::new(),
+            places: Places::new(ground.root),
+            sources: BTreeSet::new(),
         }
     }
 
-    /// A file whose content was used. Both names of a linked file count.
+    /// A file whose content was used. A folder has its entries for a content.
     fn file(&mut self, path: &str, used: impl Fn(&mut FileUse)) {
-        let places = self.places(path);
-        if places.is_empty() {
+        let way = self.places.file(path);
+        self.links(&way);
+        let Some(place) = way.place else {
             self.usage.elsewhere.insert(path.to_owned());
+            return;
+        };
+        if way.end.is_dir() {
+            self.usage.listed.insert(place);
+            return;
         }
-        for place in places {
-            if !self.ground.known.contains(&place) && !place.starts_with(".git/") {
-                self.usage.elsewhere.insert(path.to_owned());
-                if self.is_generated(&place) {
-                    self.usage.generated.insert(place.clone());
-                }
+        if !self.ground.known.contains(&place) && !place.starts_with(".git/") {
+            self.usage.elsewhere.insert(path.to_owned());
+            if self.is_generated(&place) {
+                self.usage.generated.insert(place.clone());
             }
-            used(self.usage.files.entry(place).or_default());
+        }
+        used(self.usage.files.entry(place).or_default());
+    }
+
+    fn source(&mut self, path: &str) {
+        let way = self.places.file(path);
+        self.links(&way);
+        self.sources.extend(way.place);
+    }
+
+    fn looked_at(&mut self, path: &str, asked: Asked) {
+        let way = self.places.file(path);
+        self.links(&way);
+        let Some(place) = way.place else { return };
+        let file = self.usage.files.entry(place.clone()).or_default();
+        file.asked = file.asked.max(Some(asked));
+        // The times of a folder are those of its entries.
+        if asked == Asked::Status && way.end.is_dir() {
+            self.usage.listed.insert(place);
         }
     }
 
-    fn looked_at(&mut self, path: &str) {
-        for place in self.places(path) {
-            self.usage.files.entry(place).or_default().is_looked_at = true;
+    /// What the framework looks for in the folders above a test changes the test; elsewhere it does not.
+    fn telling(&mut self, path: &str) {
+        let folder = Utf8Path::new(path).parent().map_or("", Utf8Path::as_str);
+        let folder = self.places.folder(folder).end;
+        let test = self.ground.test.map(|test| self.places.file(test.as_str()));
+        if test.is_none_or(|test| test.end.starts_with(folder)) {
+            self.looked_at(path, Asked::Presence);
         }
     }
 
     fn listed(&mut self, path: &str) {
-        let folder = self.folder(path);
-        self.usage.listed.extend(folder);
+        let way = self.places.folder(path);
+        self.links(&way);
+        self.usage.listed.extend(way.place);
+    }
+
+    fn scanned(&mut self, path: &str) {
+        let way = self.places.folder(path);
+        self.usage.scanned.extend(way.place);
+    }
+
+    /// Whoever goes through a link reads it.
+    fn links(&mut self, way: &Way) {
+        for link in &way.links {
+            let file = self.usage.files.entry(link.clone()).or_default();
+            file.is_read = true;
+        }
+    }
+
+    /// What the system saw and we did not.
+    fn opened(&mut self) {
+        let Some(opened) = self.ground.opened else {
+            return;
+        };
+        self.usage.is_kernel_watched = true;
+        for path in opened {
+            // Who imports a source is seen by the runner, down to the function.
+            if !is_python(path) || !self.sources.contains(path) {
+                let file = self.usage.files.entry(path.clone()).or_default();
+                file.is_read = true;
+            }
+        }
     }
 
     fn loaded(&mut self, path: &str) {
-        if path.contains("/lib-dynload/") {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let name = name.split('.').next().unwrap_or(name);
+        let is_standard = path.contains("/lib-dynload/") || !path.contains('/');
+        if is_standard && !OPENERS.contains(&name) {
             return;
         }
-        let is_inside = !self.places(path).is_empty();
+        let is_inside = !is_standard && self.places.file(path).place.is_some();
         let top = path
             .rsplit_once("/site-packages/")
             .map(|(_, tail)| tail.split(['/', '.']).next().unwrap_or(tail));
@@ -248,40 +342,12 @@ impl<'a> Reader<'a> {
 
     fn sought<'f>(&mut self, leaf: &str, folders: impl IntoIterator<Item = &'f String>) {
         for folder in folders {
-            if let Some(folder) = self.folder(folder) {
+            let way = self.places.folder(folder);
+            self.links(&way);
+            if let Some(folder) = way.place {
                 self.usage.sought.insert((folder, leaf.to_owned()));
             }
         }
-    }
-
-    /// The names of a path from the root, by itself and with symbolic links followed.
-    fn places(&mut self, path: &str) -> Vec<String> {
-        let path = Utf8Path::new(path);
-        let mut places = BTreeSet::new();
-        if let (Some(folder), Some(name)) = (path.parent(), path.file_name())
-            && let Some(folder) = self.folder(folder.as_str())
-        {
-            places.insert(join(&folder, name));
-        }
-        if path.is_symlink()
-            && let Ok(target) = path.canonicalize_utf8()
-            && let Ok(inside) = target.strip_prefix(self.ground.root)
-        {
-            places.insert(inside.to_string());
-        }
-        places.into_iter().collect()
-    }
-
-    /// A folder's path from the root, symbolic links followed as far as it exists.
-    fn folder(&mut self, path: &str) -> Option<String> {
-        if let Some(known) = self.folders.get(path) {
-            return known.clone();
-        }
-        let inside = resolve(Utf8Path::new(path));
-        let inside = inside.strip_prefix(self.ground.root).ok();
-        let inside = inside.map(ToString::to_string);
-        self.folders.insert(path.to_owned(), inside.clone());
-        inside
     }
 
     /// Whether a file that git does not track may have been made from what changed.
@@ -302,28 +368,5 @@ impl<'a> Reader<'a> {
         let written = fs::metadata(self.ground.root.join(place)).and_then(|file| file.modified());
         // A file that is gone was the run's own.
         written.is_ok_and(|at| at > self.ground.base_time && at < self.ground.run_began)
-    }
-}
-
-/// An absolute path with `.`, `..` and symbolic links resolved, as far as it exists.
-fn resolve(path: &Utf8Path) -> Utf8PathBuf {
-    for existing in path.ancestors() {
-        if let Ok(real) = existing.canonicalize_utf8() {
-            let rest = path.strip_prefix(existing).unwrap_or(Utf8Path::new(""));
-            return if rest.as_str().is_empty() {
-                real
-            } else {
-                real.join(rest)
-            };
-        }
-    }
-    path.to_owned()
-}
-
-fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{folder}/{name}")
     }
 }

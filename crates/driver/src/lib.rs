@@ -3,6 +3,7 @@
 
 mod alarm;
 mod asked;
+mod at_base;
 pub mod base;
 pub mod blob;
 mod blocks;
@@ -23,6 +24,7 @@ mod moving;
 mod opening;
 mod output;
 mod patch;
+mod places;
 mod program;
 mod protocol;
 mod pull_request;

@@ -44,11 +44,10 @@ pub(crate) fn unfollowed_programs(
         let Some(program) = one.words.first() else {
             continue;
         };
-        let name = Utf8Path::new(program).file_name().unwrap_or(program);
         if is_python(program) {
             *missing.entry(one.by).or_default() += 1;
             pythons.insert(one.by, one);
-        } else if !HARMLESS.contains(&name) {
+        } else if !is_harmless(program) {
             unfollowed.insert(describe(one));
         }
     }
@@ -58,6 +57,13 @@ pub(crate) fn unfollowed_programs(
         }
     }
     unfollowed
+}
+
+/// A program of the project may have the name of one of the system's.
+fn is_harmless(program: &str) -> bool {
+    let folders = ["/bin", "/sbin", "/usr/bin", "/usr/sbin"];
+    let (folder, name) = program.rsplit_once('/').unwrap_or(("/bin", program));
+    folders.contains(&folder) && HARMLESS.contains(&name)
 }
 
 /// A program as people know it: a shell's by its command.

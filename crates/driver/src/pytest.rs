@@ -10,7 +10,7 @@ use unflake_core::test::TestId;
 use crate::protocol::{Collected, Command};
 
 /// The runner, as it is written beside the channel of a run.
-const RUNNER: [(&str, &str); 9] = [
+const RUNNER: [(&str, &str); 11] = [
     (
         "unflake_pytest.py",
         include_str!("../../../runners/pytest/unflake_pytest.py"),
@@ -38,6 +38,14 @@ const RUNNER: [(&str, &str); 9] = [
     (
         "unflake_usage.py",
         include_str!("../../../runners/pytest/unflake_usage.py"),
+    ),
+    (
+        "unflake_code.py",
+        include_str!("../../../runners/pytest/unflake_code.py"),
+    ),
+    (
+        "unflake_files.py",
+        include_str!("../../../runners/pytest/unflake_files.py"),
     ),
     (
         "unflake_blocks.py",

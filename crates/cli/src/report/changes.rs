@@ -78,12 +78,16 @@ pub(crate) fn describe_unknown(unknown: &Unknown) -> String {
             format!("it loaded {library}, which may be made from {path}")
         }
         Unknown::NativeReader { library, path } => {
-            format!("it loaded {library}, which may have read {path}")
+            format!("it loaded {library}, which may have looked for {path}")
         }
         Unknown::Generated(path) => {
             format!("it used {path}, which git does not track and which may be made from a change")
         }
         Unknown::Repository => "it read the repository's own records (.git)".to_owned(),
+        Unknown::Missed(what) => format!("a part of what it used was missed ({what})"),
+        Unknown::AnotherFailure => {
+            "while it was watched it failed in another way than in the suite".to_owned()
+        }
         Unknown::NotWatched => "what it used could not be watched".to_owned(),
     }
 }

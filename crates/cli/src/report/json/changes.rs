@@ -85,6 +85,8 @@ fn to_json_unknown(unknown: &Unknown) -> JsonUnknown {
         Unknown::NativeReader { .. } => "native-reader",
         Unknown::Generated(_) => "generated",
         Unknown::Repository => "repository",
+        Unknown::Missed(_) => "missed",
+        Unknown::AnotherFailure => "another-failure",
         Unknown::NotWatched => "not-watched",
     };
     JsonUnknown {
