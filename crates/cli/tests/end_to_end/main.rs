@@ -5,6 +5,7 @@
 mod errors;
 mod fixtures;
 mod interrupt;
+mod intersect;
 mod project;
 mod reports;
 mod triage;

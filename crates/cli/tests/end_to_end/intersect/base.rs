@@ -1,0 +1,1 @@
+//! How a failing test fares at the base, and what becomes of the base where there is none.
