@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::thread;
+use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::cases::{check_all, find_cases};
 use crate::project::{Project, Python};
 
 /// The planted truth of a fixture. `docs/fixtures.md` says what each key means.
@@ -44,38 +43,9 @@ struct Expected {
 
 #[test]
 fn every_fixture_gets_its_planted_verdicts() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/pytest");
-    let mut cases: Vec<PathBuf> = fs::read_dir(root)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    cases.sort();
-    // One fixture alone, for whoever works on it.
-    let only = std::env::var("UNFLAKE_FIXTURE").ok();
-    cases.retain(|case| only.as_ref().is_none_or(|only| case.ends_with(only)));
-    assert!(!cases.is_empty(), "there is no such fixture");
-    let queue = Mutex::new(cases.into_iter());
-    let troubles = Mutex::new(Vec::new());
-    let work = || {
-        while let Some(case) = next(&queue) {
-            if let Err(trouble) = check(&case) {
-                let trouble = format!("--- {}\n{trouble}", case.display());
-                troubles.lock().unwrap().push(trouble);
-            }
-        }
-    };
-    thread::scope(|scope| {
-        let lanes = thread::available_parallelism().unwrap().get();
-        for _ in 0..lanes {
-            scope.spawn(work);
-        }
+    check_all(find_cases("pytest"), |case| {
+        check(case).map_err(|trouble| format!("--- {}\n{trouble}", case.display()))
     });
-    let troubles = troubles.into_inner().unwrap();
-    assert!(troubles.is_empty(), "{}", troubles.join("\n\n"));
-}
-
-fn next(queue: &Mutex<std::vec::IntoIter<PathBuf>>) -> Option<PathBuf> {
-    queue.lock().unwrap().next()
 }
 
 fn check(case: &Path) -> Result<(), String> {

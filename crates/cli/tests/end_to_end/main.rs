@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod cases;
 mod errors;
 mod fixtures;
 mod interrupt;
 mod intersect;
+mod nio;
 mod project;
 mod reports;
 mod triage;

@@ -85,6 +85,23 @@ impl Project {
         fs::read_to_string(self.path().join(name)).expect(name)
     }
 
+    /// Makes it a git repository in which everything is committed.
+    pub(crate) fn commit(&self) {
+        self.git(&["init", "-q", "-b", "main"]);
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "--allow-empty", "-m", "all"]);
+    }
+
+    /// What git says in this project.
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=t", "-c", "user.email=t@example.invalid"]);
+        git.args(arguments).current_dir(self.path());
+        let output = git.output().expect("git starts");
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
     /// unflake in this project, with a clean environment.
     pub(crate) fn unflake(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
