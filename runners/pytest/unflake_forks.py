@@ -22,12 +22,11 @@ class Forks:
     def __init__(self, channel: Channel, stacks: StackDump) -> None:
         self._channel, self._stacks = channel, stacks
         self.is_copy = False
+        self.leave = os._exit  # Taken now: a test may replace it and forget to put it back.
 
     def make(self, session: Any, vm: int) -> None:
-        threads = count_threads()
-        if threads > 0 or not hasattr(os, "fork"):
-            number = "1 more thread is" if threads == 1 else f"{threads} more threads are"
-            why = f"{number} alive" if threads else "this platform cannot fork"
+        why = why_not()
+        if why is not None:
             self._channel.say(say="unforked", vm=vm, why=why)
             return
         if self.is_copy:
@@ -52,10 +51,14 @@ class Forks:
         self._channel.say(say="hello", **introduction(vm, self._stacks))
 
     def begin_apart(self, session: Any) -> bool:
-        """Forks a copy that is to do one thing in this VM's place. True in the copy.
+        """Forks a copy that is to do one thing in this VM's place, if it can. True in the copy.
 
         The original waits until the copy has ended, and tells how.
         """
+        why = why_not()
+        if why is not None:
+            self._channel.say(say="unforked", vm=None, why=why)
+            return False
         child = os.fork()
         if child == 0:
             os.setpgid(0, 0)
@@ -82,6 +85,15 @@ def wait_for(child: int) -> Optional[str]:
         return f"killed by signal {number} ({signal.Signals(number).name})"
     code = os.WEXITSTATUS(status)
     return f"exit status {code}" if code else None
+
+
+def why_not() -> Optional[str]:
+    """Why no copy can be made, if none can."""
+    threads = count_threads()
+    if threads > 0:
+        number = "1 more thread is" if threads == 1 else f"{threads} more threads are"
+        return f"{number} alive"
+    return None if hasattr(os, "fork") else "this platform cannot fork"
 
 
 def count_threads() -> int:

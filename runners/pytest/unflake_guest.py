@@ -169,9 +169,7 @@ class Guest:
                 self._items.rerun(session, command)
             elif verb == "twice" and command["apart"]:
                 if self._forks.begin_apart(session):
-                    self._items.twice(session, command)
-                    self._items.tear_down_all(session)
-                    os._exit(0)
+                    self._twice_apart(session, command)
             elif verb == "twice":
                 self._items.twice(session, command)
             elif verb == "fork":
@@ -183,6 +181,15 @@ class Guest:
                 return
             else:
                 raise ValueError(f"unflake's guest does not know the command {verb!r}")
+
+    def _twice_apart(self, session: Any, command: Message) -> None:
+        """What a copy does. However it ends, the session and its exit hooks are the original's."""
+        try:
+            self._items.twice(session, command)
+            self._items.tear_down_all(session)
+            self._forks.leave(0)
+        finally:
+            self._forks.leave(1)
 
     # --- what pytest reports --------------------------------------------------------------------
 

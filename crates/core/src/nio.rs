@@ -70,6 +70,19 @@ impl Setting {
         }
     }
 
+    /// Whether its VM is a copy of one that had only loaded the tests, where copies can be made.
+    pub fn is_copied(self) -> bool {
+        match self {
+            Self::Class | Self::Method => true,
+            Self::Suite
+            | Self::Confirm
+            | Self::Replay
+            | Self::Plain
+            | Self::TornDown
+            | Self::Collected => false,
+        }
+    }
+
     /// Whether other tests ran before it in its VM.
     pub fn is_after_others(self) -> bool {
         match self {
@@ -111,7 +124,7 @@ pub enum Shape {
     FailPass,
     /// Both failed, or the first took the VM with it.
     FailFail,
-    /// One of them did not run the test.
+    /// One of them did not run the test, or could not.
     Skipped,
 }
 
@@ -120,7 +133,7 @@ impl Pair {
     pub fn shape(&self) -> Shape {
         let first_is_pass = self.once.is_pass();
         let is_known = |outcome: &Outcome| outcome.is_pass() || outcome.is_failure();
-        if self.once.ends_vm() {
+        if self.once.ends_vm() && is_known(&self.once) {
             return Shape::FailFail;
         }
         if !is_known(&self.once) || !is_known(&self.again) {
@@ -149,6 +162,10 @@ fn candidate(seen: Seen<'_>) -> Step {
     let confirmed = seen.confirmations(Shape::PassFail);
     if confirmed == done {
         return nio(seen);
+    }
+    if seen.confirmations(Shape::Skipped) == done {
+        // A new interpreter does not list it, or skips it: nobody can say what it is.
+        return Step::Conclude(Some(Verdict::Unclear(Doubt::NotRunAgain)));
     }
     if confirmed > 0 {
         return Step::Conclude(Some(Verdict::NonDeterministic));
@@ -195,6 +212,9 @@ fn after_others(seen: Seen<'_>) -> Step {
         None => Step::Run(Setting::Replay),
         Some(Shape::PassFail) => Step::Conclude(Some(Verdict::NioAfterOthers)),
         Some(Shape::FailFail | Shape::FailPass) => Step::Conclude(Some(Verdict::Victim)),
+        Some(Shape::PassPass | Shape::Skipped) if seen.detected().setting.is_copied() => {
+            Step::Conclude(Some(Verdict::Unclear(Doubt::OnlyInForks)))
+        }
         Some(Shape::PassPass | Shape::Skipped) => Step::Conclude(Some(Verdict::NonDeterministic)),
     }
 }
@@ -208,6 +228,8 @@ fn passed_later(seen: Seen<'_>) -> Step {
     let fails_first = seen.confirmations(Shape::FailPass) + seen.confirmations(Shape::FailFail);
     let verdict = if seen.confirmations(Shape::FailPass) == done {
         Verdict::Brittle
+    } else if seen.confirmations(Shape::Skipped) == done {
+        Verdict::Unclear(Doubt::NotRunAgain)
     } else if fails_first == done {
         Verdict::Broken(Blame::NotAsked)
     } else {
@@ -221,18 +243,16 @@ fn failed_twice(seen: Seen<'_>) -> Step {
     let Some(alone) = seen.of(Setting::Confirm).next() else {
         return Step::Run(Setting::Confirm);
     };
-    let is_after_others = seen.detected().setting.is_after_others();
     let verdict = match alone.shape() {
-        Shape::PassPass if is_after_others => return after_others(seen),
-        Shape::PassPass | Shape::PassFail => Verdict::NonDeterministic,
+        Shape::PassPass => return after_others(seen),
+        Shape::PassFail => Verdict::NonDeterministic,
         Shape::FailPass => Verdict::Brittle,
         // The tests before it may set what it needs, and undo it when they are run twice.
-        Shape::FailFail if is_after_others => match seen.of(Setting::Plain).next() {
+        Shape::FailFail => match seen.of(Setting::Plain).next() {
             None => return Step::Run(Setting::Plain),
             Some(plain) if plain.once.is_pass() => Verdict::Brittle,
             Some(_) => Verdict::Broken(Blame::NotAsked),
         },
-        Shape::FailFail => Verdict::Broken(Blame::NotAsked),
         Shape::Skipped => Verdict::Unclear(Doubt::NotRunAgain),
     };
     Step::Conclude(Some(verdict))
@@ -377,8 +397,47 @@ mod tests {
             ("fp", alone("fp", "fp"), Verdict::Brittle),
             ("fp", alone("pp", "fp"), Verdict::NonDeterministic),
             ("cn", alone("cn", "cn"), broken),
+            (
+                "pf",
+                alone("nn", "pf"),
+                Verdict::Unclear(Doubt::NotRunAgain),
+            ),
+            (
+                "fp",
+                alone("nn", "fp"),
+                Verdict::Unclear(Doubt::NotRunAgain),
+            ),
+            (
+                "ff",
+                alone("nn", "ff"),
+                Verdict::Unclear(Doubt::NotRunAgain),
+            ),
         ] {
             assert_eq!(hunt((suite, detected), alone), Some(verdict), "{detected}");
+        }
+    }
+
+    #[test]
+    fn a_test_that_fails_alone_and_passes_in_its_place_is_brittle_wherever_it_was_seen() {
+        for setting in [Setting::Suite, Setting::Class, Setting::Method] {
+            let run = |setting: Setting, _| {
+                if setting == Setting::Plain {
+                    "pn"
+                } else {
+                    "ff"
+                }
+            };
+            assert_eq!(hunt((setting, "ff"), run), Some(Verdict::Brittle));
+        }
+    }
+
+    #[test]
+    fn what_only_a_copied_vm_has_seen_is_left_open() {
+        let open = Some(Verdict::Unclear(Doubt::OnlyInForks));
+        for setting in [Setting::Class, Setting::Method] {
+            for letters in ["pf", "ff", "cn"] {
+                assert_eq!(hunt((setting, letters), |_, _| "pp"), open, "{letters}");
+            }
         }
     }
 
@@ -393,7 +452,7 @@ mod tests {
 
     #[test]
     fn passes_and_skips_are_left_alone() {
-        for letters in ["pp", "ss", "ps", "sp"] {
+        for letters in ["pp", "ss", "ps", "sp", "nn"] {
             assert_eq!(
                 hunt((Setting::Suite, letters), |_, _| "pf"),
                 None,

@@ -80,7 +80,7 @@ pub enum Blame {
 /// Why the trials do not settle it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// It passes in forked VMs and fails in new interpreters.
+    /// It ends otherwise in forked VMs than in new interpreters.
     OnlyInForks,
     /// A rerun did not run the test (it was skipped, or not found), and none passed.
     NotRunAgain,
@@ -251,7 +251,7 @@ impl Verdict {
                 "failed each time it was run; there is no base to compare your change with"
             }
             Self::Unclear(Doubt::OnlyInForks) => {
-                "passes in forked VMs but not in a new interpreter: not called flaky"
+                "ends otherwise in forked VMs than in a new interpreter: not called flaky"
             }
             Self::Unclear(Doubt::OnlyWatched) => {
                 "passes in a fresh VM only while unflake watches what it uses: not called flaky"

@@ -220,7 +220,7 @@ impl Session {
         Ok(asked.not_run("a new interpreter could not collect this test", &said))
     }
 
-    fn say_why_no_fork(&mut self) {
+    pub(crate) fn say_why_no_fork(&mut self) {
         if let Mould::None { why, said } = &mut self.mould
             && !std::mem::replace(said, true)
         {
@@ -324,7 +324,7 @@ impl Session {
         loop {
             match self.next(deadline)? {
                 Happening::Deadline => {
-                    let stack = self.fleet.stack(vm);
+                    let stack = self.fleet.stack(vm, None);
                     self.fleet.kill(vm);
                     let after = limit.expect("only a limit sets a deadline");
                     return Ok(asked.timed_out(after, stack.as_deref()));

@@ -132,7 +132,8 @@ impl Session {
         let Some(against) = &self.wish.against else {
             return Ok(None);
         };
-        let project = &self.wish.project;
+        // Not of a copy of it, in which experiments may run.
+        let project = &self.home.project;
         let Some(repository) = Repository::find(&project.folder)? else {
             return Ok(None);
         };

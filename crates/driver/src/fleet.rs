@@ -49,7 +49,7 @@ pub enum Happening {
     Forked(VmId),
     /// A forked VM has said hello and waits for tests.
     Cloned(VmId),
-    /// A VM cannot be forked.
+    /// A VM cannot be forked: the number that the copy would have had, or its own if it was to have none.
     Unforked(VmId, String),
     /// A VM has run a test.
     Ran(VmId, Box<Ran>),
@@ -194,11 +194,15 @@ impl Fleet {
         self.hello.as_ref()
     }
 
-    /// The stacks of a VM that hangs.
-    pub fn stack(&self, id: VmId) -> Option<String> {
+    /// The stacks of a VM that hangs, or of the copy that works in its place.
+    pub fn stack(&self, id: VmId, copy: Option<Pid>) -> Option<String> {
         let vm = self.vms.get(&id)?;
         let file: PathBuf = self.folder.path().join(format!("{}.stack", id.0));
-        let stacks = read_stack(vm.pid?, vm.stack_signal?, &file)?;
+        if copy.is_some() {
+            // An earlier copy of this VM may have written there; it is only ever appended to.
+            std::fs::write(&file, "").ok()?;
+        }
+        let stacks = read_stack(copy.or(vm.pid)?, vm.stack_signal?, &file)?;
         Some(without_framework(&stacks))
     }
 
@@ -308,7 +312,8 @@ impl Fleet {
             Message::Unknown {} => Some(Happening::Unknown(id)),
             Message::Finished { status, extra } => Some(Happening::Finished(id, status, extra)),
             Message::Stopped { why, message, .. } => Some(Happening::Stopped(id, why, message)),
-            Message::Unforked { vm, why } => {
+            Message::Unforked { vm: None, why } => Some(Happening::Unforked(id, why)),
+            Message::Unforked { vm: Some(vm), why } => {
                 self.remove(VmId(vm));
                 Some(Happening::Unforked(VmId(vm), why))
             }
@@ -375,6 +380,10 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
+        if self.vms.values().any(|vm| vm.birth == Birth::Exec) {
+            // The run was cut short: a VM may have a copy at work, in a process group of its own.
+            self.kill_all();
+        }
         for vm in self.vms.values() {
             vm.kill();
         }

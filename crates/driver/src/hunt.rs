@@ -5,6 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use camino::Utf8PathBuf;
 use unflake_core::change::ChangeKind;
 use unflake_core::event::{Ending, Event};
 use unflake_core::nio::{Pair, Setting, Shape, Step, next_step};
@@ -14,10 +15,8 @@ use unflake_core::trial::{Rung, Trial};
 
 use crate::lanes::{Lane, Manner};
 use crate::protocol::Between;
-use crate::pytest::Project;
 use crate::run_error::RunError;
 use crate::session::{Halt, Session, Suspect};
-use crate::start_error::StartError;
 
 /// What is hunted, and how.
 #[derive(Clone, Copy, Debug)]
@@ -93,12 +92,10 @@ impl Session {
         let Some(difference) = self.difference() else {
             return false;
         };
-        let Ok(inside) = self
-            .home
-            .project
-            .folder
-            .strip_prefix(difference.repository.root())
-        else {
+        // The framework names files from its own root, which need not be where it was called.
+        let root = Utf8PathBuf::from(self.home_path(&self.listed().root));
+        let root = root.canonicalize_utf8().unwrap_or(root);
+        let Ok(inside) = root.strip_prefix(difference.repository.root()) else {
             return false;
         };
         let path = inside.join(&test.file);
@@ -166,7 +163,8 @@ impl Session {
         }
         let wanted = self.wish.jobs.unwrap_or(1).min(groups.len());
         while lanes.len() < wanted {
-            lanes.push(self.open_another_lane()?);
+            let worker = self.worker(lanes.len());
+            lanes.push(self.open_another_lane(worker)?);
         }
         let manner = Manner {
             setting,
@@ -238,7 +236,7 @@ impl Session {
         pairs: &mut HashMap<TestId, Vec<Pair>>,
         tests: &[Test],
     ) -> Result<(), Halt> {
-        let mut lanes = [self.open_another_lane()?];
+        let mut lanes = [self.open_another_lane(self.worker(0))?];
         let all: Vec<TestId> = tests.iter().map(|test| test.id.clone()).collect();
         let manner = Manner {
             setting,
@@ -273,60 +271,6 @@ impl Session {
         let [lane] = lanes;
         self.leave(Some(lane.vm))
     }
-
-    /// Runs a suspect twice in a new interpreter, with all files as they were at the start.
-    fn pair_alone(&mut self, at: usize, setting: Setting) -> Result<Pair, Halt> {
-        let since = Instant::now();
-        let test = self.suspects[at].test.clone();
-        let mut workspace = self.new_workspace()?;
-        let project = self.project_in(workspace.as_ref());
-        let setup = self.wish.project.setup(self.listed());
-        let place = self.place(workspace.as_ref());
-        let setup = setup.moved(self.listing_place(), &place);
-        let start = Project::start_alone(&setup, &test);
-        let start = start.unwrap_or_else(|| project.start(true, &setup.replay));
-        let vm = self
-            .fleet
-            .spawn(project.process(&self.fleet.folder()), start)?;
-        let (once, again) = if let Some(said) = self.await_test(at, vm)? {
-            let asked = self.ask(test, Rung::Once(setting), vm, since);
-            let trial = asked.not_run("a new interpreter could not collect this test", &said);
-            self.tell(Event::TrialEnded(trial.clone()));
-            let rung = Rung::Again(setting);
-            (trial.clone(), Trial { rung, ..trial })
-        } else {
-            if let Some(workspace) = &mut workspace {
-                workspace.mark().map_err(StartError::Scratch)?;
-            }
-            let mut lanes = [Lane::new(vm, workspace)];
-            let manner = Manner {
-                setting,
-                between: Some(match setting {
-                    Setting::TornDown => Between::TearDown,
-                    Setting::Collected => Between::Collect,
-                    Setting::Suite
-                    | Setting::Class
-                    | Setting::Method
-                    | Setting::Confirm
-                    | Setting::Replay
-                    | Setting::Plain => Between::Nothing,
-                }),
-                is_apart: false,
-            };
-            let pairs = self.run_twice(&mut lanes, VecDeque::from([vec![test]]), manner)?;
-            let [mut lane] = lanes;
-            if let Some(workspace) = &mut lane.workspace {
-                let changed = workspace.restore().map_err(StartError::Scratch)?;
-                self.suspects[at].left_behind = changed;
-            }
-            let pair = pairs.into_iter().next();
-            pair.expect("a test that is run twice has two trials")
-        };
-        self.leave(Some(vm))?;
-        let pair = to_pair(&once, &again);
-        self.suspects[at].trials.extend([once, again]);
-        Ok(pair)
-    }
 }
 
 fn in_suite() -> Manner {
@@ -337,7 +281,8 @@ fn in_suite() -> Manner {
     }
 }
 
-fn to_pair(once: &Trial, again: &Trial) -> Pair {
+/// The two runs of a test in one setting.
+pub(crate) fn to_pair(once: &Trial, again: &Trial) -> Pair {
     let setting = match once.rung {
         Rung::Once(setting) | Rung::Again(setting) => setting,
         Rung::Suite

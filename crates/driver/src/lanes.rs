@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use unflake_core::event::Event;
 use unflake_core::nio::Setting;
@@ -20,8 +20,8 @@ use unflake_core::trial::{Rung, Trial, VmId};
 
 use crate::asked::Asked;
 use crate::fleet::Happening;
-use crate::protocol::{Between, Command, Name};
-use crate::session::{Halt, Session};
+use crate::protocol::{Between, Command, Name, Worker};
+use crate::session::{Halt, Mould, Session};
 use crate::start_error::StartError;
 use crate::workspace::Workspace;
 
@@ -43,6 +43,8 @@ pub(crate) struct Lane {
     pub(crate) vm: VmId,
     /// `None` if it works in the user's own files.
     pub(crate) workspace: Option<Workspace>,
+    /// Which of several lanes it is, if there are several.
+    worker: Option<Worker>,
     /// The runs that are still to be reported.
     expected: VecDeque<(TestId, Rung)>,
     /// The copy that runs them.
@@ -51,25 +53,33 @@ pub(crate) struct Lane {
     deadline: Option<Instant>,
     /// Whether the VM has been told something and has not ended it.
     is_busy: bool,
-    /// Whether the VM is gone.
-    is_lost: bool,
-    /// The files of the work tree that its groups have changed.
-    pub(crate) left_behind: Vec<String>,
+    /// Whether the VM can take no other group: it is gone, or has run tests itself.
+    is_spent: bool,
+    /// Whether a group has run since its files were put back.
+    is_used: bool,
 }
 
 impl Lane {
-    pub(crate) fn new(vm: VmId, workspace: Option<Workspace>) -> Self {
+    pub(crate) fn new(vm: VmId, workspace: Option<Workspace>, worker: Option<Worker>) -> Self {
         Self {
             vm,
             workspace,
+            worker,
             expected: VecDeque::new(),
             copy: None,
             asked: None,
             deadline: None,
             is_busy: false,
-            is_lost: false,
-            left_behind: Vec::new(),
+            is_spent: false,
+            is_used: false,
         }
+    }
+
+    /// The tests of its group that have still to run.
+    fn rest(&self) -> Vec<TestId> {
+        let mut rest: Vec<TestId> = self.expected.iter().map(|(test, _)| test.clone()).collect();
+        rest.dedup();
+        rest
     }
 }
 
@@ -96,18 +106,15 @@ impl Session {
         let mut trials = Vec::new();
         let mut backlog = VecDeque::new();
         loop {
-            for lane in lanes.iter_mut().filter(|lane| !lane.is_busy) {
-                if let Some(group) = groups.pop_front() {
-                    self.begin(lane, &group, manner);
-                }
+            for lane in lanes.iter_mut() {
+                self.go_on(lane, &mut groups, manner, &mut backlog)?;
             }
-            let deadlines = lanes.iter().filter(|lane| lane.is_busy);
-            let Some(deadline) = deadlines.map(|lane| lane.deadline).min() else {
+            if lanes.iter().all(|lane| !lane.is_busy) {
                 return Ok(trials);
-            };
+            }
             let happening = match backlog.pop_front() {
                 Some(happening) => happening,
-                None => self.next(deadline)?,
+                None => self.next(lanes.iter().filter_map(|lane| lane.deadline).min())?,
             };
             if let Happening::Deadline = happening {
                 let now = Instant::now();
@@ -117,15 +124,62 @@ impl Session {
                     }
                 }
             } else {
-                self.hear_lanes(lanes, happening, &mut trials);
-            }
-            for lane in lanes.iter_mut() {
-                self.go_on(lane, manner, &mut backlog)?;
+                self.hear_lanes(lanes, happening, manner, &mut trials);
             }
         }
     }
 
-    fn begin(&mut self, lane: &mut Lane, group: &[TestId], manner: Manner) {
+    /// Lets an idle lane go on with the rest of its group, or with the next one.
+    fn go_on(
+        &mut self,
+        lane: &mut Lane,
+        groups: &mut VecDeque<Vec<TestId>>,
+        manner: Manner,
+        backlog: &mut VecDeque<Happening>,
+    ) -> Result<(), Halt> {
+        if lane.is_busy {
+            return Ok(());
+        }
+        let rest = lane.rest();
+        if !rest.is_empty() {
+            return self.begin(lane, &rest, manner, backlog);
+        }
+        if lane.is_used && manner.is_apart {
+            self.put_back(lane)?;
+        }
+        match groups.pop_front() {
+            Some(group) => self.begin(lane, &group, manner, backlog),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts a lane's files back as they were before its group.
+    fn put_back(&mut self, lane: &mut Lane) -> Result<(), Halt> {
+        if lane.is_spent {
+            self.fleet.kill(lane.vm);
+        }
+        lane.is_used = false;
+        if let Some(workspace) = &mut lane.workspace {
+            let restored = workspace.restore().map_err(StartError::Scratch)?;
+            // A VM whose folder was removed stands in one that has no name any more.
+            lane.is_spent |= restored.is_rebuilt;
+        }
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        lane: &mut Lane,
+        group: &[TestId],
+        manner: Manner,
+        backlog: &mut VecDeque<Happening>,
+    ) -> Result<(), Halt> {
+        if lane.is_spent || self.fleet.vm(lane.vm).is_none() {
+            self.fleet.kill(lane.vm);
+            lane.vm = self.start_in(lane.workspace.as_ref())?;
+            lane.is_spent = false;
+            self.await_ready(lane.vm, lane.worker.as_ref(), backlog)?;
+        }
         let setting = manner.setting;
         let is_twice = manner.between.is_some();
         let runs = |test: &TestId| {
@@ -133,34 +187,48 @@ impl Session {
             [Some((test.clone(), Rung::Once(setting))), again]
         };
         lane.expected = group.iter().flat_map(runs).flatten().collect();
-        lane.is_busy = true;
+        (lane.is_busy, lane.is_used) = (true, true);
+        self.tell_group(lane, manner);
+        self.expect_next(lane, manner.is_apart);
+        Ok(())
+    }
+
+    fn tell_group(&mut self, lane: &Lane, manner: Manner) {
         let command = Command::Twice {
-            tests: group.iter().map(Name::from).collect(),
+            tests: lane.rest().iter().map(Name::from).collect(),
             between: manner.between,
             apart: manner.is_apart,
         };
         self.fleet.tell(lane.vm, &command);
-        self.expect_next(lane, manner.is_apart);
     }
 
     /// Notes what the next report of a lane must be about.
     fn expect_next(&mut self, lane: &mut Lane, is_apart: bool) {
         lane.asked = None;
-        lane.deadline = None;
+        // When all is reported, a copy has still to end.
+        let patience = is_apart.then_some(PATIENCE);
+        lane.deadline = patience.map(|limit| Instant::now() + limit);
         let Some((test, rung)) = lane.expected.front().cloned() else {
+            lane.is_busy = is_apart;
             return;
         };
-        let own = self.wish.plan.timeout_for(&test);
-        let limit = own.or(is_apart.then_some(PATIENCE));
+        let limit = self.wish.plan.timeout_for(&test).or(patience);
         lane.deadline = limit.map(|limit| Instant::now() + limit);
         lane.asked = Some(self.ask(test, rung, lane.vm, Instant::now()));
     }
 
-    fn hear_lanes(&mut self, lanes: &mut [Lane], happening: Happening, trials: &mut Vec<Trial>) {
+    fn hear_lanes(
+        &mut self,
+        lanes: &mut [Lane],
+        happening: Happening,
+        manner: Manner,
+        trials: &mut Vec<Trial>,
+    ) {
         let vm = match &happening {
             Happening::Ran(vm, _)
             | Happening::Unknown(vm)
             | Happening::Apart(vm, _)
+            | Happening::Unforked(vm, _)
             | Happening::Rejoined(vm, _)
             | Happening::Stopped(vm, ..)
             | Happening::Ended(vm, _) => *vm,
@@ -169,68 +237,67 @@ impl Session {
         let Some(lane) = lanes.iter_mut().find(|lane| lane.vm == vm) else {
             return;
         };
-        match happening {
-            Happening::Apart(_, pid) => lane.copy = Some(pid),
-            Happening::Ran(_, ran) => {
-                let made = lane.asked.as_ref().map(|asked| asked.ran(*ran));
-                // A plugin of the project that reran the test has the first word only.
-                let first = made.into_iter().flatten().next();
-                self.take_trial(lane, first, trials);
+        let asked = lane.asked.as_ref();
+        let trial = match happening {
+            Happening::Apart(_, pid) => {
+                lane.copy = Some(pid);
+                return;
             }
-            Happening::Unknown(_) => {
-                let trial = lane
-                    .asked
-                    .as_ref()
-                    .map(|asked| asked.not_run("its VM does not list it", ""));
+            Happening::Unforked(_, why) => {
+                self.miss_forks(why);
+                lane.is_spent = true;
+                let is_apart = false;
+                self.tell_group(lane, Manner { is_apart, ..manner });
+                return self.expect_next(lane, is_apart);
+            }
+            Happening::Rejoined(_, how) => {
+                let how = how.as_deref().unwrap_or("ended without a word");
+                let trial = lane.asked.take().map(|asked| asked.lost(how));
                 self.take_trial(lane, trial, trials);
+                return end_group(lane);
+            }
+            Happening::Ended(_, fate) => {
+                let trial = lane.asked.take().map(|asked| asked.died(&fate));
+                if let Some(copy) = lane.copy.take() {
+                    kill_copy(copy);
+                }
+                self.take_trial(lane, trial, trials);
+                return end_group(lane);
+            }
+            // A plugin of the project that reran the test has the first word only.
+            Happening::Ran(_, ran) => asked.and_then(|asked| asked.ran(*ran).into_iter().next()),
+            Happening::Unknown(_) => {
+                asked.map(|asked| asked.not_run("its VM does not list it", ""))
             }
             Happening::Stopped(_, _, message) => {
-                let how = "KeyboardInterrupt or pytest.exit";
-                let trial = lane
-                    .asked
-                    .as_ref()
-                    .map(|asked| asked.stopped(how, &message));
-                self.take_trial(lane, trial, trials);
+                asked.map(|asked| asked.stopped("KeyboardInterrupt or pytest.exit", &message))
             }
-            Happening::Rejoined(_, how) => self.rejoin(lane, how.as_deref(), trials),
-            Happening::Ended(_, fate) => {
-                let trial = lane.asked.as_ref().map(|asked| asked.died(&fate));
-                self.take_trial(lane, trial, trials);
-            }
-            _ => {}
-        }
+            _ => None,
+        };
+        self.take_trial(lane, trial, trials);
     }
 
-    /// The copy of a lane has ended. What it has not reported, it has not run.
-    fn rejoin(&mut self, lane: &mut Lane, how: Option<&str>, trials: &mut Vec<Trial>) {
-        lane.copy = None;
-        if let Some(asked) = lane.asked.take() {
-            let how = how.unwrap_or("ended without a word");
-            self.take_trial(lane, Some(asked.lost(how)), trials);
-        }
-        while let Some((test, rung)) = lane.expected.pop_front() {
-            let asked = self.ask(test, rung, lane.vm, Instant::now());
-            self.keep(asked.not_run("its VM ended before", ""), trials);
-        }
-        lane.deadline = None;
-        lane.is_busy = false;
-    }
-
-    /// A lane's test takes too long.
+    /// A lane's test takes too long, or its copy does not end.
     fn give_up(&mut self, lane: &mut Lane, trials: &mut Vec<Trial>) {
         let asked = lane.asked.take();
         let limit = lane.deadline.zip(asked.as_ref());
         let limit = limit.map_or(PATIENCE, |(deadline, asked)| deadline - asked.since);
-        let mut stack = None;
-        if let Some(copy) = lane.copy {
-            // It is ours, and so is its group; `rejoined` follows. That it has just ended is no harm.
-            let _gone = killpg(copy, Signal::SIGKILL);
-        } else {
-            stack = self.fleet.stack(lane.vm);
-            self.fleet.kill(lane.vm);
+        let trial = asked.map(|asked| {
+            let stack = self.fleet.stack(lane.vm, lane.copy);
+            asked.timed_out(limit, stack.as_deref())
+        });
+        match lane.copy {
+            // `rejoined` follows.
+            Some(copy) if trial.is_some() => kill_copy(copy),
+            Some(_) | None => {
+                self.fleet.kill(lane.vm);
+                if let Some(copy) = lane.copy {
+                    kill_copy(copy);
+                }
+                end_group(lane);
+                lane.is_spent = true;
+            }
         }
-        let trial = asked.map(|asked| asked.timed_out(limit, stack.as_deref()));
-        lane.deadline = None;
         self.take_trial(lane, trial, trials);
     }
 
@@ -241,59 +308,43 @@ impl Session {
         let trial = self.at_home(lane.workspace.as_ref(), trial);
         self.keep(trial, trials);
         lane.expected.pop_front();
-        let is_apart = lane.copy.is_some();
-        if is_lost && is_first {
-            // Its second run is lost with it.
-            let second = lane
-                .expected
-                .front()
-                .is_some_and(|(_, rung)| matches!(rung, Rung::Again(_)));
-            if second && let Some((test, rung)) = lane.expected.pop_front() {
-                let asked = self.ask(test, rung, lane.vm, Instant::now());
-                self.keep(asked.not_run("its VM ended before", ""), trials);
-            }
+        if !is_lost {
+            return self.expect_next(lane, lane.copy.is_some());
         }
-        if is_lost {
-            lane.asked = None;
-            lane.deadline = None;
-            lane.is_lost = !is_apart;
-        } else {
-            self.expect_next(lane, is_apart);
+        let is_again = |(_, rung): &(TestId, Rung)| matches!(rung, Rung::Again(_));
+        if is_first
+            && lane.expected.front().is_some_and(is_again)
+            && let Some((test, rung)) = lane.expected.pop_front()
+        {
+            // Its second run is lost with it.
+            let asked = self.ask(test, rung, lane.vm, Instant::now());
+            self.keep(asked.not_run("its VM ended before", ""), trials);
+        }
+        lane.asked = None;
+        lane.is_busy = lane.copy.is_some();
+        lane.is_spent |= !lane.is_busy;
+        lane.deadline = lane.is_busy.then(|| Instant::now() + PATIENCE);
+    }
+
+    /// Notes that no VM can be copied.
+    fn miss_forks(&mut self, why: String) {
+        let is_known = matches!(&self.mould, Mould::None { why: known, .. } if *known == why);
+        if !is_known {
+            self.mould = Mould::None { why, said: false };
+            self.say_why_no_fork();
         }
     }
 }
 
-impl Session {
-    /// Ends a lane's group, or gives the lane a new VM for the rest of it.
-    fn go_on(
-        &mut self,
-        lane: &mut Lane,
-        manner: Manner,
-        backlog: &mut VecDeque<Happening>,
-    ) -> Result<(), Halt> {
-        if lane.is_lost {
-            lane.is_lost = false;
-            let mut rest: Vec<TestId> =
-                lane.expected.iter().map(|(test, _)| test.clone()).collect();
-            rest.dedup();
-            lane.is_busy = false;
-            if !rest.is_empty() {
-                self.fleet.kill(lane.vm);
-                lane.vm = self.start_in(lane.workspace.as_ref())?;
-                self.await_ready(lane.vm, backlog)?;
-                self.begin(lane, &rest, manner);
-            }
-        } else if lane.is_busy && lane.expected.is_empty() && !manner.is_apart {
-            lane.is_busy = false;
-        }
-        if !lane.is_busy
-            && manner.is_apart
-            && let Some(workspace) = &mut lane.workspace
-        {
-            lane.left_behind = workspace.restore().map_err(StartError::Scratch)?;
-        }
-        Ok(())
-    }
+/// The copy of a lane has ended, or its VM has.
+fn end_group(lane: &mut Lane) {
+    (lane.copy, lane.deadline) = (None, None);
+    lane.is_busy = false;
+}
+
+/// Ends a copy and its process group. That it has just ended, or has left the group, is no harm.
+fn kill_copy(copy: Pid) {
+    let _gone = (killpg(copy, Signal::SIGKILL), kill(copy, Signal::SIGKILL));
 }
 
 impl Session {

@@ -2,6 +2,7 @@
 //! `unflake-core` asks for. It decides nothing about a test, and prints nothing.
 
 mod alarm;
+mod alone;
 mod asked;
 mod at_base;
 pub mod base;
@@ -20,6 +21,7 @@ mod hub;
 pub mod hunt;
 pub mod interpreter;
 mod lanes;
+mod look;
 mod moving;
 mod opening;
 mod output;

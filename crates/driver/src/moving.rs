@@ -7,6 +7,7 @@ use unflake_core::trial::{Trial, VmId};
 use crate::fleet::Happening;
 use crate::git::Repository;
 use crate::lanes::Lane;
+use crate::protocol::Worker;
 use crate::pytest::Project;
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
@@ -68,7 +69,12 @@ impl Session {
         self.home.place = self.place(workspace.as_ref());
         let mut vm = self.open(true)?;
         let root = self.home.root().to_owned();
-        let imported = self.listed().imported_from.iter().map(Utf8PathBuf::from);
+        let imported = self.listed().imported_from.iter().map(Utf8Path::new);
+        // The project may be installed by a path that has links in it.
+        let imported = imported.map(|folder| match folder.canonicalize_utf8() {
+            Ok(real) if real.starts_with(&root) => real,
+            Ok(_) | Err(_) => folder.to_owned(),
+        });
         let strays: Vec<Utf8PathBuf> = imported
             .filter(|folder| folder.starts_with(&root))
             .collect();
@@ -83,19 +89,19 @@ impl Session {
         if let Some(workspace) = &mut workspace {
             workspace.mark().map_err(StartError::Scratch)?;
         }
-        Ok(Lane::new(vm, workspace))
+        Ok(Lane::new(vm, workspace, self.worker(0)))
     }
 
     /// One more VM that has collected everything, in a workspace of its own.
-    pub(crate) fn open_another_lane(&mut self) -> Result<Lane, Halt> {
+    pub(crate) fn open_another_lane(&mut self, worker: Option<Worker>) -> Result<Lane, Halt> {
         let mut workspace = self.new_workspace()?;
         let vm = self.start_in(workspace.as_ref())?;
         let mut others = Vec::new();
-        self.await_ready(vm, &mut others)?;
+        self.await_ready(vm, worker.as_ref(), &mut others)?;
         if let Some(workspace) = &mut workspace {
             workspace.mark().map_err(StartError::Scratch)?;
         }
-        Ok(Lane::new(vm, workspace))
+        Ok(Lane::new(vm, workspace, worker))
     }
 
     /// Starts a VM for the whole suite in a workspace.
@@ -111,11 +117,14 @@ impl Session {
     pub(crate) fn await_ready(
         &mut self,
         vm: VmId,
+        worker: Option<&Worker>,
         others: &mut impl Extend<Happening>,
     ) -> Result<(), Halt> {
         loop {
             match self.next(None)? {
-                Happening::Parsed(parsed, _) if parsed == vm => self.fleet.collect(vm, None),
+                Happening::Parsed(parsed, _) if parsed == vm => {
+                    self.fleet.collect(vm, worker.cloned());
+                }
                 Happening::Ready(ready, _) if ready == vm => return Ok(()),
                 Happening::Ended(ended, fate) if ended == vm => return Err(self.ended_early(&fate)),
                 other => others.extend([other]),
@@ -136,8 +145,14 @@ impl Session {
             return self.home.project.clone();
         };
         let root = self.home.root();
-        let roots = self.home.import_roots.iter().map(|folder| {
-            let inside = folder.strip_prefix(root).unwrap_or(folder);
+        // What PYTHONPATH names in the work tree, and what was found to come from there.
+        let named = std::env::var("PYTHONPATH").unwrap_or_default();
+        let named = named.split(':').map(Utf8PathBuf::from);
+        let named = named.map(|folder| folder.canonicalize_utf8().unwrap_or(folder));
+        let named = named.filter(|folder| folder.starts_with(root));
+        let roots = named.chain(self.home.import_roots.iter().cloned());
+        let roots = roots.map(|folder| {
+            let inside = folder.strip_prefix(root).unwrap_or(&folder);
             workspace.files().join(inside)
         });
         let mut project = self.home.project.moved(root, workspace.files(), roots);

@@ -175,8 +175,8 @@ pub(crate) enum Message {
     Forked {},
     /// No copy of the VM can be made.
     Unforked {
-        /// The number that the copy would have had.
-        vm: u32,
+        /// The number that the copy would have had; none for one that was to work in its place.
+        vm: Option<u32>,
         /// Why not.
         why: String,
     },

@@ -161,7 +161,8 @@ impl Project {
             process.env("PYTHONPATH", folders.join(":"));
         }
         if let Some(temporary) = &self.temporary {
-            process.env("TMPDIR", temporary);
+            // A shell would have told it both.
+            process.env("TMPDIR", temporary).env("PWD", &self.folder);
         }
         process
     }

@@ -227,7 +227,11 @@ impl Session {
     /// Waits for the next happening; an interruption ends the run.
     pub(crate) fn next(&mut self, deadline: Option<Instant>) -> Result<Happening, Halt> {
         match self.fleet.next(deadline)? {
-            Happening::Interrupted => Err(Halt::Interrupted),
+            Happening::Interrupted => {
+                // Before anything is cleaned up: a test that goes on would write into it.
+                self.fleet.kill_all();
+                Err(Halt::Interrupted)
+            }
             Happening::Garbled(vm, line) => Err(Halt::Error(RunError::Protocol { vm, line })),
             other => Ok(other),
         }

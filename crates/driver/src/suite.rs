@@ -342,7 +342,7 @@ impl Suite<'_> {
                 limit: Some(after),
             } = &lane.state
             {
-                let stack = self.session.fleet.stack(lane.vm);
+                let stack = self.session.fleet.stack(lane.vm, None);
                 let trial = Some(asked.timed_out(*after, stack.as_deref()));
                 let deadline = Instant::now() + LEAVING;
                 lane.state = State::Dying { trial, deadline };

@@ -4,17 +4,18 @@
 //! copy of the work tree with a temporary folder of its own, and what they change there is undone.
 //! Caches of bytecode are not counted. What lies outside both folders cannot be undone.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 
 use crate::alarm::Alarm;
 use crate::git::Repository;
+use crate::look::{Look, look_around, remove};
 
 /// More than this is not copied: then experiments run in place.
 const MOST_BYTES: u64 = 1 << 30;
@@ -109,13 +110,19 @@ impl Original {
 
     /// A new workspace with all files as they were at the start.
     pub(crate) fn workspace(&self) -> io::Result<Workspace> {
-        let folder = TempDir::with_prefix("unflake-")?;
-        let path =
-            Utf8PathBuf::try_from(folder.path().canonicalize()?).map_err(io::Error::other)?;
-        let files = path.join("files");
+        let path = TempDir::with_prefix("unflake-")?.keep().canonicalize()?;
+        let path = Utf8PathBuf::try_from(path).map_err(io::Error::other)?;
+        // From here on whatever happens removes the folder.
+        let workspace = Workspace {
+            files: path.join("files"),
+            original: self.folder.path().join("files"),
+            marked: BTreeMap::new(),
+            alarm: None,
+            path,
+        };
         copy_tree(
             &self.folder.path().join("files"),
-            files.as_std_path(),
+            workspace.files.as_std_path(),
             &mut Load::default(),
             |_| false,
         )
@@ -123,16 +130,8 @@ impl Original {
             CopyTrouble::Io(error) => error,
             CopyTrouble::TooLarge => io::Error::other("the copy has grown"),
         })?;
-        fs::create_dir(path.join("tmp"))?;
-        fs::create_dir(path.join("kept"))?;
-        Ok(Workspace {
-            path,
-            files,
-            original: self.folder.path().join("files"),
-            marked: BTreeMap::new(),
-            alarm: None,
-            _folder: folder,
-        })
+        fs::create_dir(workspace.temporary())?;
+        Ok(workspace)
     }
 
     /// The user's work tree.
@@ -145,11 +144,20 @@ impl Original {
 pub(crate) struct Workspace {
     path: Utf8PathBuf,
     files: Utf8PathBuf,
-    original: std::path::PathBuf,
+    original: PathBuf,
     /// What was there when it was marked, by path.
-    marked: BTreeMap<String, Look>,
+    marked: BTreeMap<PathBuf, Look>,
     alarm: Option<Alarm>,
-    _folder: TempDir,
+}
+
+/// What `Workspace::restore` has undone.
+#[derive(Debug, Default)]
+pub(crate) struct Restored {
+    /// The paths that were not as marked, from the work tree's root; those in the temporary folder are
+    /// left out.
+    pub(crate) changed: Vec<String>,
+    /// Whether a folder had to be made anew: whoever works in it works in one that is gone.
+    pub(crate) is_rebuilt: bool,
 }
 
 impl Workspace {
@@ -166,153 +174,106 @@ impl Workspace {
     /// Makes what is there now the state that `restore` goes back to.
     pub(crate) fn mark(&mut self) -> io::Result<()> {
         self.marked = self.look()?;
+        let kept = self.path.join("kept");
+        remove(kept.as_std_path())?;
         for (path, look) in &self.marked {
-            let is_original = path.strip_prefix("files/").is_some_and(|inside| {
+            let is_original = path.strip_prefix("files").is_ok_and(|inside| {
                 Look::at(&self.original.join(inside)).is_ok_and(|other| other == *look)
             });
-            if !is_original && *look != Look::Folder {
-                let kept = self.path.join("kept").join(path);
-                let folder = kept.parent().unwrap_or(&self.path);
-                fs::create_dir_all(folder)?;
-                copy_file(self.path.join(path).as_std_path(), kept.as_std_path())?;
+            if !is_original && !look.is_folder() {
+                let kept = kept.as_std_path().join(path);
+                fs::create_dir_all(kept.parent().unwrap_or(&kept))?;
+                copy_file(&self.path.as_std_path().join(path), &kept)?;
             }
         }
         self.watch();
         Ok(())
     }
 
-    /// Undoes what happened since the mark. The paths that were not as marked, from the work tree's root;
-    /// those in the temporary folder are left out of the list.
-    pub(crate) fn restore(&mut self) -> io::Result<Vec<String>> {
+    /// Undoes what happened since the mark.
+    pub(crate) fn restore(&mut self) -> io::Result<Restored> {
         if self.alarm.as_ref().is_some_and(Alarm::is_silent) {
-            return Ok(Vec::new());
+            return Ok(Restored::default());
         }
         let now = self.look()?;
-        let mut changed = Vec::new();
-        // The deepest first, so that a new folder is empty when its turn comes.
-        for (path, look) in now.iter().rev() {
+        let mut restored = Restored::default();
+        let mut changed = BTreeSet::new();
+        for (path, look) in &now {
             if self.marked.get(path) != Some(look) {
-                changed.push(path.clone());
-                remove(self.path.join(path).as_std_path(), look)?;
+                changed.insert(path.clone());
+                let was_folder = self.marked.get(path).is_some_and(Look::is_folder);
+                if !(was_folder && look.is_folder()) {
+                    remove(&self.path.as_std_path().join(path))?;
+                }
             }
         }
+        let mut anew = BTreeMap::new();
         for (path, look) in &self.marked {
             if now.get(path) != Some(look) {
-                changed.push(path.clone());
-                self.bring_back(path, look)?;
+                changed.insert(path.clone());
+                let look = self.bring_back(path, look)?;
+                restored.is_rebuilt |= look.is_some();
+                anew.extend(look.map(|look| (path.clone(), look)));
             }
         }
+        self.marked.extend(anew);
         self.watch();
-        changed.sort();
-        changed.dedup();
         let inside = changed
             .iter()
-            .filter_map(|path| path.strip_prefix("files/"));
-        Ok(inside.map(ToOwned::to_owned).collect())
+            .filter_map(|path| path.strip_prefix("files").ok());
+        let inside = inside.filter(|path| *path != Path::new(""));
+        restored.changed = inside.map(|path| path.display().to_string()).collect();
+        Ok(restored)
     }
 
-    fn bring_back(&self, path: &str, look: &Look) -> io::Result<()> {
-        let target = self.path.join(path);
-        if *look == Look::Folder {
-            return match fs::create_dir(&target) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-                Ok(()) | Err(_) => Ok(()),
-            };
-        }
-        let kept = self.path.join("kept").join(path);
-        let inside = path.strip_prefix("files/").unwrap_or(path);
+    /// Makes a path look as it was marked; a folder that had to be made anew looks a little different.
+    fn bring_back(&self, path: &Path, look: &Look) -> io::Result<Option<Look>> {
+        let target = self.path.as_std_path().join(path);
+        let kept = self.path.as_std_path().join("kept").join(path);
         let source = if kept.symlink_metadata().is_ok() {
-            kept.into_std_path_buf()
+            kept
         } else {
-            self.original.join(inside)
+            self.original
+                .join(path.strip_prefix("files").unwrap_or(path))
         };
-        copy_file(&source, target.as_std_path())
+        match look {
+            Look::Folder { mode, .. } => {
+                match fs::create_dir(&target) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        return Err(error);
+                    }
+                    Ok(()) | Err(_) => {}
+                }
+                fs::set_permissions(&target, Permissions::from_mode(*mode))?;
+                let anew = Look::at(&target)?;
+                return Ok((anew != *look).then_some(anew));
+            }
+            Look::File { .. } | Look::Link { .. } => copy_file(&source, &target)?,
+            // A pipe or a socket is of no use to anybody but who made it.
+            Look::Other => {}
+        }
+        Ok(None)
     }
 
-    fn look(&self) -> io::Result<BTreeMap<String, Look>> {
+    fn look(&self) -> io::Result<BTreeMap<PathBuf, Look>> {
         let mut found = BTreeMap::new();
         for part in ["files", "tmp"] {
-            look_around(self.path.join(part).as_std_path(), part, &mut found)?;
+            look_around(self.path.as_std_path(), Path::new(part), &mut found)?;
         }
         Ok(found)
     }
 
     fn watch(&mut self) {
-        let folders = self
-            .marked
-            .iter()
-            .filter(|(_, look)| **look == Look::Folder);
-        let folders = folders.map(|(path, _)| self.path.join(path));
-        let tops = ["files", "tmp"].map(|part| self.path.join(part));
-        self.alarm = Alarm::set(tops.into_iter().chain(folders));
+        let folders = self.marked.iter().filter(|(_, look)| look.is_folder());
+        let folders = folders.map(|(path, _)| self.path.as_std_path().join(path));
+        self.alarm = Alarm::set(folders);
     }
 }
 
-/// What a path looks like, so that a change of it shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Look {
-    Folder,
-    File {
-        length: u64,
-        modified: (i64, i64),
-        mode: u32,
-    },
-    Link {
-        target: std::path::PathBuf,
-    },
-    /// A socket or a pipe, that nobody can copy.
-    Other,
-}
-
-impl Look {
-    fn at(path: &Path) -> io::Result<Self> {
-        let data = path.symlink_metadata()?;
-        Ok(if data.is_dir() {
-            Self::Folder
-        } else if data.is_symlink() {
-            Self::Link {
-                target: fs::read_link(path)?,
-            }
-        } else if data.is_file() {
-            Self::File {
-                length: data.len(),
-                modified: (data.mtime(), data.mtime_nsec()),
-                mode: data.permissions().mode(),
-            }
-        } else {
-            Self::Other
-        })
-    }
-}
-
-fn look_around(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Look>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        // A name that is not UTF-8 cannot be kept; such a file is left alone.
-        let Some(name) = name.to_str() else { continue };
-        if is_cache(name) {
-            continue;
-        }
-        let path = format!("{prefix}/{name}");
-        let look = Look::at(&entry.path())?;
-        if look == Look::Folder {
-            look_around(&entry.path(), &path, found)?;
-        }
-        found.insert(path, look);
-    }
-    Ok(())
-}
-
-fn is_cache(name: &str) -> bool {
-    matches!(name, "__pycache__" | ".pytest_cache")
-}
-
-fn remove(path: &Path, look: &Look) -> io::Result<()> {
-    if *look == Look::Folder {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        // A folder that cannot be removed is left to the system, as all temporary folders are.
+        drop(remove(self.path.as_std_path()));
     }
 }
 
@@ -420,13 +381,13 @@ mod tests {
     fn everything_that_an_experiment_changes_is_undone_and_told() {
         let (_scratch, _original, mut workspace) = project();
         let files = workspace.files().to_owned();
-        assert_eq!(workspace.restore().unwrap(), [""; 0]);
+        assert_eq!(workspace.restore().unwrap().changed, [""; 0]);
         fs::write(files.join("data.txt"), "two").unwrap();
         fs::write(files.join("new.txt"), "").unwrap();
         fs::remove_dir_all(files.join("deep")).unwrap();
         fs::create_dir_all(files.join("made/inside")).unwrap();
         fs::write(workspace.temporary().join("left"), "").unwrap();
-        let changed = workspace.restore().unwrap();
+        let changed = workspace.restore().unwrap().changed;
         let expected = [
             "data.txt",
             "deep",
@@ -443,7 +404,45 @@ mod tests {
         );
         assert!(!files.join("made").exists() && !files.join("new.txt").exists());
         assert!(!workspace.temporary().join("left").exists());
-        assert_eq!(workspace.restore().unwrap(), [""; 0], "and it stays so");
+        assert_eq!(
+            workspace.restore().unwrap().changed,
+            [""; 0],
+            "and it stays so"
+        );
+    }
+
+    #[test]
+    fn a_hostile_test_is_undone_too() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+        let (_scratch, _original, mut workspace) = project();
+        let files = workspace.files().to_owned();
+        let odd = files.as_std_path().join(OsStr::from_bytes(b"\xff"));
+        fs::write(&odd, "").unwrap();
+        nix::unistd::mkfifo(
+            files.join("pipe").as_std_path(),
+            nix::sys::stat::Mode::S_IRWXU,
+        )
+        .unwrap();
+        fs::create_dir(workspace.temporary().join("closed")).unwrap();
+        fs::write(workspace.temporary().join("closed/in"), "").unwrap();
+        for folder in [workspace.temporary().join("closed"), files.join("deep")] {
+            fs::set_permissions(folder, Permissions::from_mode(0o0)).unwrap();
+        }
+        let restored = workspace.restore().unwrap();
+        assert_eq!(restored.changed, ["deep", "pipe", "\u{fffd}"]);
+        assert!(!restored.is_rebuilt);
+        assert!(!odd.exists() && files.join("deep/inner.txt").exists());
+        assert_eq!(fs::read_dir(workspace.temporary()).unwrap().count(), 0);
+
+        fs::remove_dir_all(&files).unwrap();
+        assert!(workspace.restore().unwrap().is_rebuilt);
+        assert!(files.join("deep/inner.txt").exists());
+        assert_eq!(workspace.restore().unwrap().changed, [""; 0], "once");
+        fs::set_permissions(files.join("deep"), Permissions::from_mode(0o0)).unwrap();
+        let path = workspace.path.clone();
+        drop(workspace);
+        assert!(!path.exists());
     }
 
     #[test]

@@ -5,6 +5,8 @@
 mod cases;
 mod errors;
 mod fixtures;
+mod hostile;
+mod hunt;
 mod interrupt;
 mod intersect;
 mod nio;

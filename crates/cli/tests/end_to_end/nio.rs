@@ -55,7 +55,7 @@ fn every_nio_fixture_gets_its_planted_verdicts_in_every_mode() {
     });
 }
 
-fn check(case: &PathBuf, mode: &str) -> Result<(), String> {
+fn check(case: &Path, mode: &str) -> Result<(), String> {
     let truth = fs::read_to_string(case.join("expected.toml")).unwrap();
     let expected: Expected = toml::from_str(&truth).map_err(|error| error.to_string())?;
     let kind = if expected.plugins {
