@@ -40,6 +40,8 @@ pub fn intersect(changes: &[Change], usage: &Usage, rules: &Rules) -> Intersecti
         let missed = usage.missed.iter().cloned();
         found.unknowns.extend(missed.map(Unknown::Missed));
     }
+    let hidden = usage.hidden.iter().filter(|path| !rules.is_never(path));
+    found.unknowns.extend(hidden.cloned().map(Unknown::Hidden));
     found.unknowns.dedup();
     found
 }
@@ -136,6 +138,8 @@ pub enum Unknown {
     },
     /// It used a file that git does not track, and that may have been made from what changed.
     Generated(String),
+    /// It used a file that git is told not to look at, and that may have changed.
+    Hidden(String),
     /// It read the repository's own records, which every commit changes.
     Repository,
     /// Something that it used was missed.
@@ -383,4 +387,334 @@ pub fn is_copy(path: &str, copy: &str) -> bool {
         .take_while(|(one, other)| one == other);
     let count = shared.count();
     count >= 2 || count == path.split('/').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Strategy, any};
+
+    use super::*;
+    use crate::change::ChangedFile;
+    use crate::usage::Native;
+
+    fn change(path: &str, kind: ChangeKind) -> Change {
+        let line = Lines { first: 1, last: 1 };
+        Change {
+            file: ChangedFile {
+                path: path.to_owned(),
+                kind,
+                lines: vec![line],
+            },
+            source: None,
+            folders: vec![split(path).0.to_owned()],
+        }
+    }
+
+    /// A file with a function at line 1, one inside it at line 2, and one after them at line 5.
+    fn functions(changed: usize) -> Change {
+        let function = |name: &str, first: u32, last: u32| Function {
+            name: name.to_owned(),
+            starts: vec![first],
+            lines: Lines { first, last },
+            is_changed: false,
+        };
+        let mut functions = vec![
+            function("a", 1, 4),
+            function("a.b", 2, 3),
+            function("c", 5, 6),
+        ];
+        functions[changed].is_changed = true;
+        let is_changed = false;
+        Change {
+            source: Some(Source {
+                is_changed,
+                functions,
+            }),
+            ..change("far/cart.py", ChangeKind::Modified)
+        }
+    }
+
+    fn ran(lines: &[u32]) -> Usage {
+        let mut usage = Usage::default();
+        let file = usage.files.entry("far/cart.py".to_owned()).or_default();
+        file.is_imported = true;
+        file.ran.extend(lines);
+        usage
+    }
+
+    /// What a run may use that has nothing to do with what changed far away.
+    fn near() -> impl Strategy<Value = Usage> {
+        let file = (0u8..9, any::<(bool, bool)>(), 0u8..3, 0u32..9);
+        let files = proptest::collection::vec(file, 0..9);
+        (files, any::<(bool, bool, bool)>()).prop_map(
+            |(files, (is_blind, is_by_line, is_watched))| {
+                let mut usage = Usage::default();
+                for (number, (is_imported, is_read), asked, line) in files {
+                    let ending = if number % 2 == 0 { "py" } else { "txt" };
+                    let file = FileUse {
+                        is_imported,
+                        is_read,
+                        asked: [None, Some(Asked::Presence), Some(Asked::Status)]
+                            [usize::from(asked)],
+                        ran: [line].into(),
+                    };
+                    usage.files.insert(format!("near/{number}.{ending}"), file);
+                    usage.listed.insert(format!("near/{number}"));
+                    usage.scanned.insert("near".to_owned());
+                    usage.sought.insert(("near".to_owned(), number.to_string()));
+                    usage
+                        .elsewhere
+                        .insert(format!("/usr/share/{number}.{ending}"));
+                }
+                usage.blind = is_blind.then(|| "another tracer".to_owned());
+                usage.is_by_line = is_by_line;
+                usage.is_kernel_watched = is_watched;
+                usage
+            },
+        )
+    }
+
+    /// Changes far away from what `near` uses.
+    fn far() -> impl Strategy<Value = Vec<Change>> {
+        let kinds = [
+            ChangeKind::Added,
+            ChangeKind::Modified,
+            ChangeKind::Deleted,
+            ChangeKind::Submodule,
+        ];
+        let endings = ["py", "txt", "c", "so", "pyi"];
+        let one = (0usize..4, 0usize..5, 0u8..9).prop_map(move |(kind, ending, number)| {
+            change(&format!("far/{number}.{}", endings[ending]), kinds[kind])
+        });
+        proptest::collection::vec(one, 0..9)
+    }
+
+    /// A change, and what a run does that depends on it.
+    fn plant(which: usize, usage: &mut Usage) -> (Change, How) {
+        let path = "planted/deep/cart.txt".to_owned();
+        let module = "planted/deep/cart.py".to_owned();
+        let file = |usage: &mut Usage, path: &str, used: FileUse| {
+            usage.files.insert(path.to_owned(), used);
+        };
+        let looked = |asked| FileUse {
+            asked: Some(asked),
+            ..FileUse::default()
+        };
+        let read = FileUse {
+            is_read: true,
+            ..FileUse::default()
+        };
+        let imported = FileUse {
+            is_imported: true,
+            ..FileUse::default()
+        };
+        match which {
+            0 => {
+                *usage = Usage {
+                    is_by_line: false,
+                    ..usage.clone()
+                };
+                usage.files.extend(ran(&[5]).files);
+                (functions(2), How::Ran)
+            }
+            1 => {
+                file(usage, &module, imported);
+                (change(&module, ChangeKind::Modified), How::Imported)
+            }
+            2 => {
+                file(usage, &path, read);
+                (change(&path, ChangeKind::Modified), How::Read)
+            }
+            3 => {
+                file(usage, &path, looked(Asked::Presence));
+                (change(&path, ChangeKind::Deleted), How::LookedAt)
+            }
+            4 => {
+                file(usage, &module, looked(Asked::Status));
+                (change(&module, ChangeKind::Modified), How::LookedAt)
+            }
+            5 => {
+                usage.scanned.insert("planted/deep".to_owned());
+                (change(&path, ChangeKind::Modified), How::LookedAt)
+            }
+            6 => {
+                usage.listed.insert("planted/deep".to_owned());
+                (change(&path, ChangeKind::Added), How::Listed)
+            }
+            7 => {
+                usage
+                    .sought
+                    .insert(("planted/deep".to_owned(), "cart".to_owned()));
+                (change(&module, ChangeKind::Deleted), How::Sought)
+            }
+            8 => {
+                // The folder is new as well, and was looked for as a package.
+                usage
+                    .sought
+                    .insert(("planted".to_owned(), "deep".to_owned()));
+                let folders = vec!["planted/deep".to_owned(), "planted".to_owned()];
+                (
+                    Change {
+                        folders,
+                        ..change(&module, ChangeKind::Added)
+                    },
+                    How::Sought,
+                )
+            }
+            9 => {
+                file(usage, "planted", looked(Asked::Presence));
+                let folders = vec![
+                    "planted/deep".to_owned(),
+                    "planted".to_owned(),
+                    String::new(),
+                ];
+                (
+                    Change {
+                        folders,
+                        ..change(&path, ChangeKind::Added)
+                    },
+                    How::LookedAt,
+                )
+            }
+            10 => {
+                let path = "/venv/lib/site-packages/deep/cart.py".to_owned();
+                usage.elsewhere.insert(path.clone());
+                (change(&module, ChangeKind::Modified), How::Copy { path })
+            }
+            11 => {
+                usage.listed.insert("planted/deep/inner".to_owned());
+                (change("planted/deep", ChangeKind::Submodule), How::Read)
+            }
+            _ => (
+                change("planted/setup.cfg", ChangeKind::Modified),
+                How::CannotRuleOut,
+            ),
+        }
+    }
+
+    proptest::proptest! {
+        /// What is planted is found, whatever else a run uses and whatever else has changed.
+        #[test]
+        fn a_planted_dependency_is_never_disjoint(
+            mut usage in near(), mut changes in far(), which in 0usize..13, place: usize,
+        ) {
+            let (change, how) = plant(which, &mut usage);
+            let path = change.file.path.clone();
+            changes.insert(place % (changes.len() + 1), change);
+            let found = intersect(&changes, &usage, &Rules::default());
+            assert!(!found.is_disjoint());
+            assert!(found.touches.iter().any(|touch| touch.path == path && touch.how == how));
+        }
+
+        #[test]
+        fn what_a_run_does_not_use_is_disjoint(usage in near(), changes in far()) {
+            let found = intersect(&changes, &usage, &Rules::default());
+            assert!(found.is_disjoint(), "{found:?}");
+        }
+
+        #[test]
+        fn what_nobody_saw_is_never_disjoint(mut usage in near(), changes in far(), which in 0u8..6) {
+            let text = || "it".to_owned();
+            match which {
+                0 => drop(usage.unfollowed.insert(text())),
+                1 => drop(usage.missed.insert(text())),
+                2 => drop(usage.generated.insert(text())),
+                3 => drop(usage.listed.insert(".git".to_owned())),
+                4 => {
+                    let file = usage.files.entry(".git/HEAD".to_owned()).or_default();
+                    file.is_read = true;
+                }
+                _ => {
+                    usage.is_kernel_watched = false;
+                    usage.natives.insert(Native { path: text(), is_own: true });
+                }
+            }
+            let found = intersect(&changes, &usage, &Rules::default());
+            let is_text = |one: &Change| !one.file.is_python();
+            let can_matter = if which < 5 { !changes.is_empty() } else { changes.iter().any(is_text) };
+            assert_eq!(found.is_disjoint(), !can_matter, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_function_has_run_if_its_code_has_or_a_part_of_it() {
+        let touched = |changed: usize, lines: &[u32]| {
+            let found = intersect(&[functions(changed)], &ran(lines), &Rules::default());
+            found
+                .touches
+                .into_iter()
+                .filter_map(|touch| touch.function)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(touched(0, &[1]), ["a"]);
+        assert_eq!(touched(1, &[1]), [""; 0], "the inner function did not run");
+        assert_eq!(touched(1, &[1, 2]), ["a.b"]);
+        assert_eq!(
+            touched(1, &[3]),
+            ["a.b"],
+            "a comprehension in the inner function"
+        );
+        assert_eq!(
+            touched(0, &[4]),
+            ["a"],
+            "a class body in the outer function"
+        );
+        assert_eq!(touched(0, &[3, 5]), [""; 0]);
+    }
+
+    #[test]
+    fn a_blind_run_may_have_run_every_function_of_a_file_that_it_imported() {
+        let mut usage = ran(&[]);
+        let found = intersect(&[functions(2)], &usage, &Rules::default());
+        assert!(found.is_disjoint());
+        usage.blind = Some("another tracer".to_owned());
+        let found = intersect(&[functions(2)], &usage, &Rules::default());
+        assert_eq!(found.touches[0].function.as_deref(), Some("c"));
+    }
+
+    #[test]
+    fn a_run_that_counts_lines_depends_on_the_layout_of_what_it_imports() {
+        let mut usage = ran(&[]);
+        usage.is_by_line = true;
+        let found = intersect(&[functions(2)], &usage, &Rules::default());
+        assert_eq!(found.touches[0].how, How::Imported);
+    }
+
+    #[test]
+    fn a_file_that_is_gone_may_be_missed_by_a_library_even_under_the_systems_eye() {
+        let mut usage = Usage {
+            is_kernel_watched: true,
+            ..Usage::default()
+        };
+        let path = "lxml.so".to_owned();
+        usage.natives.insert(Native {
+            path,
+            is_own: false,
+        });
+        let gone = change("page.xml", ChangeKind::Deleted);
+        let there = change("page.xml", ChangeKind::Modified);
+        assert!(!intersect(&[gone], &usage, &Rules::default()).is_disjoint());
+        assert!(intersect(&[there], &usage, &Rules::default()).is_disjoint());
+    }
+
+    #[test]
+    fn a_file_that_git_does_not_look_at_is_unknown_even_if_nothing_changed() {
+        let mut usage = Usage::default();
+        usage.hidden.insert("local.cfg".to_owned());
+        assert!(!intersect(&[], &usage, &Rules::default()).is_disjoint());
+        let rules = Rules::with(&[], &["local.cfg".to_owned()]);
+        assert!(intersect(&[], &usage, &rules).is_disjoint());
+    }
+
+    #[test]
+    fn a_copy_is_told_by_its_tail() {
+        let installed = "/venv/lib/python3.12/site-packages/shop/cart.py";
+        assert!(is_copy("src/shop/cart.py", installed));
+        assert!(is_copy("shop/cart.py", "/project/build/lib/shop/cart.py"));
+        assert!(!is_copy(
+            "src/shop/cart.py",
+            "/venv/lib/site-packages/other/cart.py"
+        ));
+        assert!(!is_copy("src/shop/cart.py", "/elsewhere/cart.py"));
+    }
 }

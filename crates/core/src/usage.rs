@@ -23,6 +23,8 @@ pub struct Usage {
     /// Files in the work tree that git does not track, that the run did not make itself, and that are
     /// younger than the base: they may have been made from what changed.
     pub generated: BTreeSet<String>,
+    /// Files that git is told not to look at, so that nobody knows whether they changed.
+    pub hidden: BTreeSet<String>,
     /// The programs that it started and that could not be followed.
     pub unfollowed: BTreeSet<String>,
     /// Why the functions that ran are not known: then each function of a file that ran may have.

@@ -235,6 +235,7 @@ impl Difference {
         Ground {
             root: self.repository.root(),
             known: &self.known,
+            hidden: &self.hidden,
             base_time: self.base_time,
             run_began,
             opened: None,

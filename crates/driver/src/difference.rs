@@ -47,6 +47,8 @@ pub(crate) struct Difference {
     pub(crate) changes: Vec<Change>,
     /// The files that git knows in the work tree, new ones included.
     pub(crate) known: BTreeSet<String>,
+    /// Those among them that git is told not to look at, by `assume-unchanged` or `skip-worktree`.
+    pub(crate) hidden: BTreeSet<String>,
     /// When the base was committed.
     pub(crate) base_time: SystemTime,
 }
@@ -108,9 +110,16 @@ impl Difference {
         workshop: &Workshop<'_>,
     ) -> Result<Self, DifferenceError> {
         let base = choose_base(&repository, against)?;
-        let mut files = changes_since(&repository, &base.commit)?;
-        let (mut known, unwatched) = tracked(&repository)?;
-        files.extend(unseen_by_git(&repository, &files, unwatched));
+        let files = changes_since(&repository, &base.commit)?;
+        let listed = repository.run(&["ls-files", "-v", "-z"])?;
+        let (mut known, mut hidden) = (BTreeSet::new(), BTreeSet::new());
+        for line in names(&listed) {
+            let (tag, name) = line.split_once(' ').unwrap_or(("", &line));
+            known.insert(name.to_owned());
+            if tag == "S" || tag.chars().any(char::is_lowercase) {
+                hidden.insert(name.to_owned());
+            }
+        }
         known.extend(files.iter().map(|file| file.path.clone()));
         let seconds = repository.run(&["show", "-s", "--format=%ct", &base.commit])?;
         let seconds = String::from_utf8_lossy(&seconds).trim().parse();
@@ -124,45 +133,10 @@ impl Difference {
             repository,
             changes,
             known,
+            hidden,
             base_time,
         })
     }
-}
-
-/// The files that git tracks, and those among them of which it was told not to look at the work tree's
-/// version (`assume-unchanged`, `skip-worktree`).
-fn tracked(repository: &Repository) -> Result<(BTreeSet<String>, Vec<String>), GitError> {
-    let listed = repository.run(&["ls-files", "-v", "-z"])?;
-    let mut known = BTreeSet::new();
-    let mut unwatched = Vec::new();
-    for entry in names(&listed) {
-        let Some((tag, path)) = entry.split_once(' ') else {
-            continue;
-        };
-        if tag == "S" || tag.chars().all(char::is_lowercase) {
-            unwatched.push(path.to_owned());
-        }
-        known.insert(path.to_owned());
-    }
-    Ok((known, unwatched))
-}
-
-/// What git does not look at may have changed. A file that a sparse checkout leaves out is not there.
-fn unseen_by_git(
-    repository: &Repository,
-    seen: &[ChangedFile],
-    unwatched: Vec<String>,
-) -> Vec<ChangedFile> {
-    let is_new = |path: &String| seen.iter().all(|file| file.path != *path);
-    let there = unwatched
-        .into_iter()
-        .filter(|path| repository.root().join(path).exists());
-    let unseen = there.filter(is_new).map(|path| ChangedFile {
-        path,
-        kind: ChangeKind::Modified,
-        lines: Vec::new(),
-    });
-    unseen.collect()
 }
 
 /// The base of a work tree, by what the user or the CI says.
@@ -286,24 +260,6 @@ mod tests {
     fn change<'a>(difference: &'a Difference, path: &str) -> &'a Change {
         let mut changes = difference.changes.iter();
         changes.find(|change| change.file.path == path).expect(path)
-    }
-
-    #[test]
-    fn a_tracked_file_that_git_is_told_not_to_look_at_counts_as_changed() {
-        let scratch = Scratch::new();
-        scratch.write("data.txt", "one");
-        scratch.write("other.txt", "one");
-        scratch.commit();
-        scratch.git(&["update-index", "--assume-unchanged", "data.txt"]);
-        scratch.git(&["update-index", "--skip-worktree", "other.txt"]);
-        let difference = read(&scratch);
-        let paths: Vec<&str> = difference
-            .changes
-            .iter()
-            .map(|one| one.file.path.as_str())
-            .collect();
-        assert_eq!(paths, ["data.txt", "other.txt"]);
-        assert!(difference.known.contains("data.txt"));
     }
 
     #[test]

@@ -68,6 +68,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) root: &'a Utf8Path,
     /// The files that git knows in the work tree, new ones included.
     pub(crate) known: &'a BTreeSet<String>,
+    /// Those among them that git is told not to look at.
+    pub(crate) hidden: &'a BTreeSet<String>,
     /// When the base was made: what is older was not made from the changes.
     pub(crate) base_time: SystemTime,
     /// When the run began: what is younger was made by the run.
@@ -198,8 +200,13 @@ impl Facts {
             path.starts_with(root) && !folder.contains("/site-packages")
         };
         let mut roots: Vec<Utf8PathBuf> = Vec::new();
-        for folder in self.first_path.iter().filter(|folder| is_inside(folder)) {
-            roots.push(Utf8PathBuf::from(folder));
+        for folder in &self.first_path {
+            // The way to it may lead through a link that the base does not have.
+            let real = Utf8Path::new(folder).canonicalize_utf8();
+            let folder = real.unwrap_or_else(|_| Utf8PathBuf::from(folder));
+            if is_inside(folder.as_str()) {
+                roots.push(folder);
+            }
         }
         for (file, name) in &self.modules {
             let parts = name.split('.').count() + usize::from(file.ends_with("/__init__.py"));
@@ -251,6 +258,9 @@ impl<'a> Reader<'a> {
             if self.is_generated(&place) {
                 self.usage.generated.insert(place.clone());
             }
+        }
+        if self.ground.hidden.contains(&place) {
+            self.usage.hidden.insert(place.clone());
         }
         used(self.usage.files.entry(place).or_default());
     }

@@ -83,6 +83,9 @@ pub(crate) fn describe_unknown(unknown: &Unknown) -> String {
         Unknown::Generated(path) => {
             format!("it used {path}, which git does not track and which may be made from a change")
         }
+        Unknown::Hidden(path) => {
+            format!("it used {path}, which git is told not to look at and which may have changed")
+        }
         Unknown::Repository => "it read the repository's own records (.git)".to_owned(),
         Unknown::Missed(what) => format!("a part of what it used was missed ({what})"),
         Unknown::AnotherFailure => {

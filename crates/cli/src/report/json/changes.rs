@@ -84,6 +84,7 @@ fn to_json_unknown(unknown: &Unknown) -> JsonUnknown {
         Unknown::NativeSource { .. } => "native-source",
         Unknown::NativeReader { .. } => "native-reader",
         Unknown::Generated(_) => "generated",
+        Unknown::Hidden(_) => "hidden",
         Unknown::Repository => "repository",
         Unknown::Missed(_) => "missed",
         Unknown::AnotherFailure => "another-failure",
