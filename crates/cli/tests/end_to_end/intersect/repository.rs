@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::project::Project;
 
 /// What git would leave behind or read from elsewhere otherwise, and who commits when.
-const SURROUNDINGS: [(&str, &str); 8] = [
+pub(crate) const SURROUNDINGS: [(&str, &str); 8] = [
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
     ("GIT_AUTHOR_NAME", "Somebody"),
