@@ -269,6 +269,12 @@ pytest plugin is loaded but the one that a contender needs.
 """
 
 
+def find_sections(page: str) -> str:
+    """The sections of the page that other scripts wrote; they stay as they are."""
+    marked = re.finditer(r"<!-- written by (\S+) -->.*?<!-- end of \1 -->\n", page, re.DOTALL)
+    return "".join(f"\n{section.group()}" for section in marked)
+
+
 def find_unflake() -> Path:
     target = os.environ.get("CARGO_TARGET_DIR")
     if target is None:
@@ -293,7 +299,8 @@ def main() -> None:
     print(table)
     if args.write:
         args.write.parent.mkdir(parents=True, exist_ok=True)
-        args.write.write_text(write_page(bench, table))
+        others = find_sections(args.write.read_text()) if args.write.exists() else ""
+        args.write.write_text(write_page(bench, table) + others)
 
 
 if __name__ == "__main__":
