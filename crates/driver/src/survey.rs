@@ -21,6 +21,7 @@ use crate::protocol::Listed;
 use crate::pytest::Project;
 use crate::run_error::RunError;
 use crate::session::{Halt, Session};
+use crate::watch::Watch;
 
 /// How long a test of a surveyed file may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -69,6 +70,10 @@ impl Session {
         let Some(start) = Project::start_alone(&setup, &TestId::new(file)) else {
             return Ok(None);
         };
+        let others = difference.changes.iter().map(|change| &change.file);
+        let others = others.filter(|file| !file.is_python());
+        let others = others.map(|file| file.path.as_str());
+        let eye = Watch::begin(difference.repository.root(), others);
         let vm = self.spawn(watch(start))?;
         let tests = self.await_list(vm)?;
         for (place, test) in tests.iter().enumerate() {
@@ -77,10 +82,14 @@ impl Session {
             self.rerun(&asked, next.as_ref(), place > 0, Some(LIMIT))?;
         }
         let facts = self.read_facts(vm);
+        let opened = eye.as_ref().and_then(Watch::opened);
         self.leave(Some(vm))?;
         let Ok(facts) = facts else { return Ok(None) };
         let mut usage = facts.to_usage(&difference.ground(began));
-        usage.is_kernel_watched = true;
+        usage.is_kernel_watched = opened.is_some();
+        for path in opened.into_iter().flatten() {
+            usage.files.entry(path).or_default().is_read = true;
+        }
         let rules = self
             .wish
             .against
