@@ -34,7 +34,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 import boxplot
 import sabotage
 
-LIMIT, RARE = 900, 10  # seconds for one commit's survey; a file that is in fewer commits is left out
+LIMIT, RARE = 900, 10  # seconds for one command; a file that is in fewer commits is left out
 ALWAYS = "may depend on it "
 Outcomes = Dict[str, str]
 Found = Dict[str, Any]
@@ -55,11 +55,11 @@ def pytest_unconfigure():
 
 # Repository, newest commit, Python, what its tests need, arguments for pytest.
 PROJECTS = """
-mahmoud/boltons          | HEAD | 3.12 | pytest==8.4.2 | tests
-tkem/cachetools          | HEAD | 3.13 | pytest==8.4.2 | tests
-python-hyper/h11         | HEAD | 3.11 | pytest==8.4.2 | h11
-theskumar/python-dotenv  | HEAD | 3.12 | pytest==8.4.2 click ipython sh | tests
-jd/tenacity              | HEAD | 3.11 | pytest==8.4.2 tornado typeguard trio | tests
+mahmoud/boltons          | 967864f89791509f9eb36b22b4579d36b72a6df2 | 3.12 | pytest==8.4.2 | tests
+tkem/cachetools          | 28d4506f2a49d781ffbcecb095fa7aba5bb80aff | 3.13 | pytest==8.4.2 | tests
+python-hyper/h11         | 62c5068c971579d61fa1b55373390e12f25fd856 | 3.11 | pytest==8.4.2 | h11
+theskumar/python-dotenv  | bca6644d9aedbe287b792b756b3ae3d650cd0d3a | 3.12 | pytest==8.4.2 click ipython sh | tests
+jd/tenacity              | c650fb45204635f07910948d5fc59a8c551ffdda | 3.11 | pytest==8.4.2 tornado typeguard trio | tests
 """
 
 
@@ -95,7 +95,8 @@ class Bench:
     def prepare(self, source: str) -> None:
         """Clones and installs, unless an earlier call did so for the same wishes."""
         project, stamp = self.project, self.home / "prepared.json"
-        if stamp.exists() and stamp.read_text() == json.dumps(project):
+        wishes = json.dumps([project.repository, project.python, project.requires])
+        if stamp.exists() and stamp.read_text() == wishes:
             return
         shutil.rmtree(self.home, ignore_errors=True)
         self.results.mkdir(parents=True)
@@ -108,7 +109,7 @@ class Bench:
         pythons = [*map(str, pyenv.glob(f"{project.python}.*/bin/python")), f"python{project.python}"]
         self.call([pythons[0], "-m", "venv", str(self.home / "venv")], self.home)
         self.install()
-        stamp.write_text(json.dumps(project))
+        stamp.write_text(wishes)
 
     def install(self) -> None:
         pip = [str(self.python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
