@@ -1,0 +1,356 @@
+//! Order dependence: whether a test passes or fails by what ran before it, and which tests those are.
+//!
+//! The words are those of NIO 2022, 1 and 2: a victim passes alone and fails after its polluters, a
+//! brittle test fails alone and passes after its setters; a cleaner in between undoes either. Polluters
+//! and setters are both called culprits here.
+
+pub mod answers;
+mod culprits;
+pub mod orders;
+
+use crate::sequential::{ERROR, chance_of};
+use crate::test::TestId;
+use answers::{Answers, Ends, Hit, Need, Oracle, at_least, rates};
+use culprits::minimise;
+
+/// What to do next about one test. Call it again after each batch of runs.
+///
+/// It is given all answers each time and goes the same way again, so that a search can be cut off
+/// anywhere and taken up by whoever kept the answers.
+pub fn next_step(case: &Case<'_>, answers: &Answers) -> Step {
+    match examine(case, answers) {
+        Ok(diagnosis) => Step::Conclude(diagnosis),
+        Err(need) => Step::Run(need),
+    }
+}
+
+/// A test that ended in different ways.
+#[derive(Clone, Copy)]
+pub struct Case<'a> {
+    /// All other tests, in the framework's own order.
+    pub others: &'a [TestId],
+    /// Tests after which it ended otherwise than alone, the most promising first.
+    pub leads: &'a [Vec<TestId>],
+    /// Culprits of other tests, which may be this one's too.
+    pub hints: &'a [Vec<TestId>],
+    /// How many orders can run at once.
+    pub width: usize,
+    /// How far to go.
+    pub scope: Scope,
+    /// What it costs to run these tests in a fresh VM, in any unit.
+    pub price: &'a dyn Fn(&[TestId]) -> f64,
+}
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// To the first set of culprits.
+    First,
+    /// To all culprits and cleaners.
+    All,
+}
+
+/// What to do next about one test.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Run it once after each of these, in a fresh VM each; one that is there twice is run twice.
+    Run(Vec<Vec<TestId>>),
+    /// It is decided.
+    Conclude(Diagnosis),
+}
+
+/// What a test is, and by whose doing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diagnosis {
+    /// What it is.
+    pub role: Role,
+    /// How it ends alone.
+    pub alone: Ends,
+    /// The sets of tests that make it end otherwise: each suffices, and none has a part that does.
+    pub culprits: Vec<Culprit>,
+    /// Tests that undo the doing of the first set when they run after it.
+    pub cleaners: Vec<TestId>,
+    /// Whether all tests were tried as culprits and cleaners.
+    pub is_complete: bool,
+}
+
+/// Tests that make another end otherwise than alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Culprit {
+    /// The tests, in an order that does it.
+    pub tests: Vec<TestId>,
+    /// Whether another order of them does not do it.
+    pub is_ordered: bool,
+    /// How it ends after them.
+    pub ends: Ends,
+}
+
+/// What a test is with regard to order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It passes alone and fails after its culprits.
+    Victim,
+    /// It fails alone and passes after its culprits.
+    Brittle,
+    /// It passes and fails whatever runs before it.
+    Random,
+    /// It always fails.
+    Broken,
+    /// It ends alone as it does after others.
+    Independent,
+}
+
+/// So often the same question is asked at first.
+const AT_FIRST: u32 = 3;
+/// A hit that is seen in three of ten runs shows up in so many with the error rate of `sequential`.
+const TO_EXCLUDE: u32 = 13;
+/// So often, step by step, when chance has a part in it.
+const BY_CHANCE: [u32; 3] = [12, 24, 40];
+/// A difference that comes about by chance more often than this is none.
+const NO_DIFFERENCE: f64 = 0.2;
+/// So many sets of several culprits are looked for at most.
+const SETS: usize = 4;
+
+fn examine(case: &Case<'_>, answers: &Answers) -> Result<Diagnosis, Need> {
+    let alone = at_least(answers, &[], AT_FIRST)?;
+    let mut is_random = alone.passed > 0 && alone.failed > 0;
+    for lead in case.leads {
+        let Some(question) = compare(answers, lead, &mut is_random)? else {
+            continue;
+        };
+        return search(case, answers, lead, question);
+    }
+    let alone = answers.after(&[]);
+    let role = if is_random {
+        Role::Random
+    } else if alone.failed > 0 {
+        Role::Broken
+    } else {
+        Role::Independent
+    };
+    Ok(Diagnosis {
+        role,
+        alone,
+        culprits: Vec::new(),
+        cleaners: Vec::new(),
+        is_complete: true,
+    })
+}
+
+/// Whether the test ends otherwise after a lead than alone, and with what rates.
+fn compare<'a>(
+    answers: &'a Answers,
+    lead: &[TestId],
+    is_random: &mut bool,
+) -> Result<Option<Oracle<'a>>, Need> {
+    let alone = at_least(answers, &[], AT_FIRST)?;
+    let after = at_least(answers, lead, AT_FIRST)?;
+    let is_steady = |ends: Ends| ends.passed == 0 || ends.failed == 0;
+    let is_same = is_steady(alone) && is_steady(after) && (alone.passed > 0) == (after.passed > 0);
+    if is_same {
+        // It was seen to end otherwise here once: a rare event takes longer to come again.
+        let after = at_least(answers, lead, TO_EXCLUDE)?;
+        if is_steady(after) {
+            *is_random = true;
+            return Ok(None);
+        }
+    }
+    // An order that ended in two ways shows that chance has a part in it, whatever the first runs say.
+    if is_steady(alone) && is_steady(after) && !is_same && !answers.is_mixed() {
+        return Ok(Some(Oracle::new(answers, alone, after)));
+    }
+    for runs in BY_CHANCE {
+        let [alone, after] = both_at_least(answers, lead, runs)?;
+        let (low, high) = rates(alone, after);
+        let chance = chance_of(low, high);
+        if chance < ERROR / 2.0 {
+            return Ok(Some(Oracle::new(answers, alone, after)));
+        }
+        // One that is seen alone too need not be waited for.
+        if low.hits > 0 && chance > NO_DIFFERENCE {
+            break;
+        }
+    }
+    *is_random = true;
+    Ok(None)
+}
+
+/// The ends alone and after a lead, once there are so many runs of both.
+fn both_at_least(answers: &Answers, lead: &[TestId], runs: u32) -> Result<[Ends; 2], Need> {
+    let both = [&[], lead].map(|before| at_least(answers, before, runs));
+    let both = collect_all(both.into_iter())?;
+    Ok([both[0], both[1]])
+}
+
+/// Looks for the culprits of a test that ends otherwise after a lead.
+fn search(
+    case: &Case<'_>,
+    answers: &Answers,
+    lead: &[TestId],
+    oracle: Oracle<'_>,
+) -> Result<Diagnosis, Need> {
+    let is_steady = !answers.is_mixed();
+    let mut sets = vec![first_set(case, lead, &oracle, is_steady)?];
+    let is_complete = case.scope == Scope::All && is_steady;
+    let mut cleaners = Vec::new();
+    if is_complete {
+        let singles = singles(case.others);
+        let found = hits(&oracle, &singles)?;
+        sets.extend(found);
+        sets.dedup();
+        if sets[0].len() == 1 {
+            sets.sort_by_key(|set| place(case, set));
+            sets.dedup();
+        }
+        more_sets(case, lead, &oracle, &mut sets)?;
+        cleaners = find_cleaners(case, &oracle, &sets[0])?;
+    }
+    let culprits = sets.into_iter().map(|set| confirmed(set, &oracle));
+    let culprits: Vec<Culprit> = collect_all(culprits)?.into_iter().flatten().collect();
+    let role = match oracle.hit {
+        Hit::Failure => Role::Victim,
+        Hit::Pass => Role::Brittle,
+    };
+    Ok(Diagnosis {
+        role,
+        alone: answers.after(&[]),
+        culprits,
+        cleaners,
+        is_complete,
+    })
+}
+
+/// The first set of culprits: a hint, one test alone, or a smallest part of the lead.
+fn first_set(
+    case: &Case<'_>,
+    lead: &[TestId],
+    oracle: &Oracle<'_>,
+    is_steady: bool,
+) -> Result<Vec<TestId>, Need> {
+    let known = oracle.ask_all(case.hints)?;
+    if let Some(hint) = known.iter().position(|is_hit| *is_hit) {
+        return minimise(oracle, &case.hints[hint], case.width);
+    }
+    // Each test of the lead alone, or halves of it: what costs less?
+    let singles = singles(lead);
+    let apart: f64 = singles.iter().map(|single| (case.price)(single)).sum();
+    let halves = f64::from(u32::try_from(lead.len()).unwrap_or(u32::MAX));
+    let halves = halves.log2().max(1.0) * (case.price)(lead) / 2.0;
+    if is_steady && (apart <= halves || case.scope == Scope::All) {
+        let answers = oracle.ask_all(&singles)?;
+        if let Some(last) = answers.iter().rposition(|is_hit| *is_hit) {
+            return Ok(singles[last].clone());
+        }
+    }
+    minimise(oracle, lead, case.width)
+}
+
+fn singles(tests: &[TestId]) -> Vec<Vec<TestId>> {
+    tests.iter().map(|test| vec![test.clone()]).collect()
+}
+
+fn place(case: &Case<'_>, set: &[TestId]) -> Option<usize> {
+    let first = set.first()?;
+    case.others.iter().position(|test| test == first)
+}
+
+/// Those orders that bring the event about.
+fn hits(oracle: &Oracle<'_>, orders: &[Vec<TestId>]) -> Result<Vec<Vec<TestId>>, Need> {
+    let answers = oracle.ask_all(orders)?;
+    let hits = orders.iter().zip(answers).filter(|(_, is_hit)| *is_hit);
+    Ok(hits.map(|(order, _)| order.clone()).collect())
+}
+
+/// Sets of several culprits: what of the lead does it without those that are known.
+fn more_sets(
+    case: &Case<'_>,
+    lead: &[TestId],
+    oracle: &Oracle<'_>,
+    sets: &mut Vec<Vec<TestId>>,
+) -> Result<(), Need> {
+    for _ in 0..SETS {
+        let rest = lead
+            .iter()
+            .filter(|test| !sets.iter().flatten().any(|one| one == *test));
+        let rest: Vec<TestId> = rest.cloned().collect();
+        if rest.len() < 2 || !oracle.ask(&rest)? {
+            break;
+        }
+        sets.push(minimise(oracle, &rest, case.width)?);
+    }
+    Ok(())
+}
+
+/// Tests that undo the doing of a set when they run after it.
+fn find_cleaners(
+    case: &Case<'_>,
+    oracle: &Oracle<'_>,
+    set: &[TestId],
+) -> Result<Vec<TestId>, Need> {
+    let others = case.others.iter().filter(|test| !set.contains(test));
+    let others: Vec<&TestId> = others.collect();
+    let orders = others
+        .iter()
+        .map(|other| [set, &[(*other).clone()]].concat());
+    let orders: Vec<Vec<TestId>> = orders.collect();
+    let is_hit = oracle.ask_all(&orders)?;
+    let mut cleaners = Vec::new();
+    let mut need = Vec::new();
+    for ((other, order), is_hit) in others.into_iter().zip(orders).zip(is_hit) {
+        if is_hit {
+            continue;
+        }
+        // Once more: a name is not given on a single run.
+        match at_least(oracle.answers, &order, 2) {
+            Ok(ends) if oracle.hit.tally(ends).hits == 0 && ends.passed + ends.failed > 0 => {
+                cleaners.push(other.clone());
+            }
+            Ok(_) => {}
+            Err(more) => need.extend(more),
+        }
+    }
+    if need.is_empty() {
+        Ok(cleaners)
+    } else {
+        Err(need)
+    }
+}
+
+/// A set with the runs that show it; `None` if they do not.
+fn confirmed(set: Vec<TestId>, oracle: &Oracle<'_>) -> Result<Option<Culprit>, Need> {
+    let is_steady = oracle.tally(&set).is_steady();
+    let ends = at_least(oracle.answers, &set, if is_steady { AT_FIRST } else { 10 })?;
+    if oracle.test.answer(oracle.hit.tally(ends)) != Some(true) {
+        return Ok(None);
+    }
+    let is_ordered = set.len() > 1 && {
+        let mut turned = set.clone();
+        turned.reverse();
+        !oracle.ask(&turned)?
+    };
+    Ok(Some(Culprit {
+        tests: set,
+        is_ordered,
+        ends,
+    }))
+}
+
+/// All results, or all that must be run for those that are missing.
+fn collect_all<T>(results: impl Iterator<Item = Result<T, Need>>) -> Result<Vec<T>, Need> {
+    let mut values = Vec::new();
+    let mut need = Vec::new();
+    for result in results {
+        match result {
+            Ok(value) => values.push(value),
+            Err(more) => need.extend(more),
+        }
+    }
+    if need.is_empty() {
+        Ok(values)
+    } else {
+        Err(need)
+    }
+}
+
+#[cfg(test)]
+mod tests;

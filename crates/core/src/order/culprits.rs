@@ -1,0 +1,83 @@
+//! The smallest sets of tests that bring an event about.
+
+use super::answers::{Need, Oracle};
+use crate::test::TestId;
+
+/// A smallest part of `lead` that still brings the event about; `lead` does, and no test at all does not.
+///
+/// It looks for the place in the lead where the event sets in: the test there is needed, and so is
+/// something before it, unless it suffices. Tests that undo what others did make no difference to this,
+/// because the event sets in somewhere all the same. `width` orders are asked about at a time.
+pub(super) fn minimise(
+    oracle: &Oracle<'_>,
+    lead: &[TestId],
+    width: usize,
+) -> Result<Vec<TestId>, Need> {
+    let mut set = narrow(oracle, lead, width)?;
+    // A test that was only needed because of others in the lead is needed no more.
+    while let Some(at) = superfluous(oracle, &set)? {
+        set.remove(at);
+    }
+    Ok(set)
+}
+
+/// A test of a set without which it still brings the event about.
+fn superfluous(oracle: &Oracle<'_>, set: &[TestId]) -> Result<Option<usize>, Need> {
+    if set.len() < 2 {
+        return Ok(None);
+    }
+    let without = |at: usize| [&set[..at], &set[at + 1..]].concat();
+    let parts: Vec<Vec<TestId>> = (0..set.len()).map(without).collect();
+    let answers = oracle.strict().ask_all(&parts)?;
+    Ok(answers.iter().position(|is_hit| *is_hit))
+}
+
+fn narrow(oracle: &Oracle<'_>, lead: &[TestId], width: usize) -> Result<Vec<TestId>, Need> {
+    let mut head = lead;
+    let mut needed: Vec<TestId> = Vec::new();
+    loop {
+        if !needed.is_empty() && oracle.ask(&needed)? {
+            return Ok(needed);
+        }
+        let Some(last) = sets_in(oracle, head, &needed, width)? else {
+            // Chance has misled an answer above; what is known to work is given.
+            return Ok([head, &needed].concat());
+        };
+        needed.insert(0, head[last].clone());
+        head = &head[..last];
+    }
+}
+
+/// The place in `head` up to which it takes the event to set in, with `needed` after it.
+fn sets_in(
+    oracle: &Oracle<'_>,
+    head: &[TestId],
+    needed: &[TestId],
+    width: usize,
+) -> Result<Option<usize>, Need> {
+    if head.is_empty() {
+        return Ok(None);
+    }
+    // With so many of the head the event is not there, and with so many it is.
+    let (mut without, mut enough) = (0, head.len());
+    while enough - without > 1 {
+        let gap = enough - without;
+        let parts = (width + 1).min(gap);
+        let cuts: Vec<usize> = (1..parts)
+            .map(|part| without + gap * part / parts)
+            .collect();
+        let orders: Vec<Vec<TestId>> = cuts
+            .iter()
+            .map(|cut| [&head[..*cut], needed].concat())
+            .collect();
+        let answers = oracle.ask_all(&orders)?;
+        match answers.iter().position(|is_there| *is_there) {
+            Some(first) => {
+                enough = cuts[first];
+                without = first.checked_sub(1).map_or(without, |before| cuts[before]);
+            }
+            None => without = cuts[cuts.len() - 1],
+        }
+    }
+    Ok(Some(enough - 1))
+}

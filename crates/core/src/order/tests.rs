@@ -1,0 +1,300 @@
+//! Suites that exist only on paper: what is planted is what is found.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::outcome::Outcome;
+
+fn test(number: usize) -> TestId {
+    TestId::new(&format!("t{number}"))
+}
+
+/// A test of a paper suite: what it does to a few switches, and when it passes.
+#[derive(Clone, Debug, Default)]
+struct Paper {
+    sets: Vec<usize>,
+    clears: Vec<usize>,
+    /// Sets a switch only if another is set: two culprits whose order matters.
+    sets_if: Option<(usize, usize)>,
+    /// Fails if all of these are set.
+    fails_if: Vec<Vec<usize>>,
+    /// Fails unless one of these is set.
+    needs: Vec<usize>,
+    is_broken: bool,
+    /// Fails in so many of ten runs in which it would fail.
+    chance: Option<u32>,
+}
+
+struct Suite {
+    tests: Vec<Paper>,
+    clock: u32,
+    trials: usize,
+}
+
+impl Suite {
+    fn new(tests: Vec<Paper>) -> Self {
+        Self {
+            tests,
+            clock: 0,
+            trials: 0,
+        }
+    }
+
+    /// Runs an order in a fresh VM and says how its last test ended.
+    fn run(&mut self, order: &[TestId]) -> Outcome {
+        let mut switches = [false; 16];
+        let mut outcome = Outcome::NotRun;
+        for id in order {
+            self.trials += 1;
+            let number: usize = id.name()[1..].parse().unwrap();
+            let paper = &self.tests[number];
+            let is_hurt = paper
+                .fails_if
+                .iter()
+                .any(|all| all.iter().all(|at| switches[*at]));
+            let is_lacking = !paper.needs.is_empty() && !paper.needs.iter().any(|at| switches[*at]);
+            let is_drawn = paper.chance.is_none_or(|chance| {
+                self.clock = self
+                    .clock
+                    .wrapping_mul(1_664_525)
+                    .wrapping_add(1_013_904_223);
+                (self.clock >> 16) % 10 < chance
+            });
+            let fails = paper.is_broken || ((is_hurt || is_lacking) && is_drawn);
+            outcome = if fails {
+                Outcome::Failed
+            } else {
+                Outcome::Passed
+            };
+            if let Some((condition, target)) = paper.sets_if
+                && switches[condition]
+            {
+                switches[target] = true;
+            }
+            paper.sets.iter().for_each(|at| switches[*at] = true);
+            paper.clears.iter().for_each(|at| switches[*at] = false);
+        }
+        outcome
+    }
+
+    fn others(&self, target: usize) -> Vec<TestId> {
+        (0..self.tests.len())
+            .filter(|at| *at != target)
+            .map(test)
+            .collect()
+    }
+
+    fn diagnose(&mut self, target: usize, lead: &[usize], scope: Scope) -> Diagnosis {
+        let others = self.others(target);
+        let leads =
+            Vec::from_iter((!lead.is_empty()).then(|| lead.iter().copied().map(test).collect()));
+        let case = Case {
+            others: &others,
+            leads: &leads,
+            hints: &[],
+            width: 2,
+            scope,
+            price: &|order| 1.0 + f64::from(u32::try_from(order.len()).unwrap()),
+        };
+        let mut answers = Answers::default();
+        for _ in 0..10_000 {
+            match next_step(&case, &answers) {
+                Step::Conclude(diagnosis) => return diagnosis,
+                Step::Run(orders) => {
+                    assert!(!orders.is_empty());
+                    for before in orders {
+                        let order = [&before[..], &[test(target)]].concat();
+                        answers.note(&before, &self.run(&order));
+                    }
+                }
+            }
+        }
+        panic!("no end");
+    }
+}
+
+fn sets(diagnosis: &Diagnosis) -> Vec<Vec<&str>> {
+    let sets = diagnosis.culprits.iter();
+    sets.map(|one| one.tests.iter().map(TestId::name).collect())
+        .collect()
+}
+
+/// A suite of bystanders with these tests planted in it.
+fn planted(size: usize, tests: &[(usize, Paper)]) -> Suite {
+    let mut all = vec![Paper::default(); size];
+    for (at, paper) in tests {
+        all[*at] = paper.clone();
+    }
+    Suite::new(all)
+}
+
+fn setting(switches: &[usize]) -> Paper {
+    Paper {
+        sets: switches.to_vec(),
+        ..Paper::default()
+    }
+}
+
+fn failing_with(sets: &[&[usize]]) -> Paper {
+    Paper {
+        fails_if: sets.iter().map(|all| all.to_vec()).collect(),
+        ..Paper::default()
+    }
+}
+
+#[test]
+fn a_victim_its_polluters_and_its_cleaner_are_named() {
+    let cleaner = Paper {
+        clears: vec![0],
+        ..Paper::default()
+    };
+    let mut suite = planted(
+        30,
+        &[
+            (4, setting(&[0])),
+            (11, setting(&[0])),
+            (20, cleaner),
+            (25, failing_with(&[&[0]])),
+        ],
+    );
+    let lead: Vec<usize> = (0..12).collect();
+    let diagnosis = suite.diagnose(25, &lead, Scope::All);
+    assert_eq!(diagnosis.role, Role::Victim);
+    assert_eq!(sets(&diagnosis), [["t4"], ["t11"]]);
+    assert_eq!(diagnosis.cleaners, [test(20)]);
+    assert!(diagnosis.is_complete);
+}
+
+#[test]
+fn a_brittle_test_has_alternative_setters() {
+    let brittle = Paper {
+        needs: vec![0, 1],
+        ..Paper::default()
+    };
+    let mut suite = planted(20, &[(3, setting(&[0])), (7, setting(&[1])), (9, brittle)]);
+    let lead: Vec<usize> = (0..9).collect();
+    let diagnosis = suite.diagnose(9, &lead, Scope::All);
+    assert_eq!(diagnosis.role, Role::Brittle);
+    assert_eq!(sets(&diagnosis), [["t3"], ["t7"]]);
+}
+
+#[test]
+fn two_that_are_needed_together_are_found_and_so_is_their_order() {
+    let second = Paper {
+        sets_if: Some((0, 1)),
+        ..Paper::default()
+    };
+    let victim = failing_with(&[&[1]]);
+    let mut suite = planted(40, &[(5, setting(&[0])), (30, second), (35, victim)]);
+    let lead: Vec<usize> = (0..35).collect();
+    let diagnosis = suite.diagnose(35, &lead, Scope::All);
+    assert_eq!(sets(&diagnosis), [["t5", "t30"]]);
+    assert!(diagnosis.culprits[0].is_ordered);
+
+    let both = failing_with(&[&[0, 1]]);
+    let mut suite = planted(40, &[(5, setting(&[0])), (30, setting(&[1])), (35, both)]);
+    let diagnosis = suite.diagnose(35, &lead, Scope::All);
+    assert_eq!(sets(&diagnosis), [["t5", "t30"]]);
+    assert!(!diagnosis.culprits[0].is_ordered);
+}
+
+#[test]
+fn look_alikes_are_not_order_dependent() {
+    let mut suite = planted(
+        10,
+        &[(
+            9,
+            Paper {
+                is_broken: true,
+                ..Paper::default()
+            },
+        )],
+    );
+    assert_eq!(suite.diagnose(9, &[], Scope::All).role, Role::Broken);
+    let random = Paper {
+        fails_if: vec![vec![]],
+        chance: Some(5),
+        ..Paper::default()
+    };
+    let mut suite = planted(10, &[(9, random)]);
+    assert_eq!(suite.diagnose(9, &[1, 2, 3], Scope::All).role, Role::Random);
+    let mut suite = planted(10, &[]);
+    // It was seen to fail after a lead, and never does again.
+    assert_eq!(suite.diagnose(9, &[1, 2, 3], Scope::All).role, Role::Random);
+}
+
+#[test]
+fn a_polluter_that_does_it_in_four_of_ten_runs_is_found() {
+    for seed in 0..200 {
+        let victim = Paper {
+            chance: Some(4),
+            ..failing_with(&[&[0]])
+        };
+        let mut suite = planted(30, &[(7, setting(&[0])), (25, victim)]);
+        suite.clock = seed;
+        let lead: Vec<usize> = (0..25).collect();
+        let diagnosis = suite.diagnose(25, &lead, Scope::First);
+        assert_eq!(diagnosis.role, Role::Victim, "seed {seed}");
+        assert_eq!(sets(&diagnosis), [["t7"]], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_thousand_tests_take_few_runs_to_the_first_answer() {
+    let mut suite = planted(1000, &[(123, setting(&[0])), (999, failing_with(&[&[0]]))]);
+    let lead: Vec<usize> = (0..999).collect();
+    let diagnosis = suite.diagnose(999, &lead, Scope::First);
+    assert_eq!(sets(&diagnosis), [["t123"]]);
+    assert!(suite.trials < 12_000, "{} trials", suite.trials);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is planted, each set that is named does it, and nothing of it can be left out.
+    #[test]
+    fn every_named_set_suffices_and_no_part_of_it_does(
+        effects in proptest::collection::vec((0usize..6, 0usize..6, 0usize..4), 5..40),
+        wanted in proptest::collection::vec(proptest::collection::vec(0usize..6, 1..3), 1..3),
+    ) {
+        let tests = effects.iter().map(|(set, clear, kind)| match kind {
+            0 => setting(&[*set]),
+            1 => Paper { clears: vec![*clear], ..Paper::default() },
+            2 => Paper { sets_if: Some((*set, *clear)), ..Paper::default() },
+            _ => Paper::default(),
+        });
+        let mut tests: Vec<Paper> = tests.collect();
+        tests.push(Paper { fails_if: wanted, ..Paper::default() });
+        let target = tests.len() - 1;
+        let mut suite = Suite::new(tests);
+        let lead: Vec<usize> = (0..target).collect();
+        let order: Vec<TestId> = (0..=target).map(test).collect();
+        prop_assume!(suite.run(&order) == Outcome::Failed);
+        let diagnosis = suite.diagnose(target, &lead, Scope::All);
+        prop_assert_eq!(diagnosis.role, Role::Victim);
+        prop_assert!(!diagnosis.culprits.is_empty());
+        let last = test(target);
+        for culprit in &diagnosis.culprits {
+            let with = |tests: &[TestId]| [tests, std::slice::from_ref(&last)].concat();
+            prop_assert_eq!(suite.run(&with(&culprit.tests)), Outcome::Failed);
+            for left_out in 0..culprit.tests.len() {
+                let mut part = culprit.tests.clone();
+                part.remove(left_out);
+                prop_assert_eq!(suite.run(&with(&part)), Outcome::Passed);
+            }
+        }
+        // Every test that does it alone is named.
+        for number in 0..target {
+            let does_it = suite.run(&[test(number), last.clone()]) == Outcome::Failed;
+            let is_named = diagnosis.culprits.iter().any(|one| one.tests == [test(number)]);
+            prop_assert_eq!(does_it, is_named);
+        }
+        // And every test that undoes it.
+        let set = diagnosis.culprits[0].tests.clone();
+        for number in (0..target).filter(|number| !set.contains(&test(*number))) {
+            let order = [&set[..], &[test(number), last.clone()]].concat();
+            let undoes = suite.run(&order) == Outcome::Passed;
+            prop_assert_eq!(undoes, diagnosis.cleaners.contains(&test(number)));
+        }
+    }
+}
