@@ -24,6 +24,9 @@ pub(crate) enum Verb {
     /// Find the tests that fail when they are run twice: they will bite when the order changes
     #[command(after_help = NIO_HELP)]
     Nio(Box<NioArgs>),
+    /// Find the tests that pass or fail by what ran before them, and the tests that are to blame
+    #[command(after_help = ORDER_HELP)]
+    Order(Box<OrderArgs>),
     /// Show the tests as the framework finds them
     List(ListArgs),
 }
@@ -58,6 +61,21 @@ Examples:
   unflake nio --mode method -j 2    each test in a VM of its own
   unflake nio --changed             only tests that are new or modified since the base
   unflake nio -- tests/test_cart.py";
+
+const ORDER_HELP: &str = "\
+Each test is run alone, and the suite in several orders: its own, backwards, and shuffled by the seed. \
+A test that ends in different ways is looked into: is it order-dependent or random, which tests make \
+it fail (or pass), alone or together, and which undo that? Every answer is shown again in new \
+interpreters.
+
+All of it happens in copies of the work tree: your files are not touched.
+
+Exit codes are those of `unflake run`: 1 if anything was found.
+
+Examples:
+  unflake order                                      the whole suite
+  unflake order tests/test_cart.py::test_total       which tests does this one depend on?
+  unflake order --budget 10m -j 2 -- tests/unit";
 
 const TRIAGE_HELP: &str = "\
 Each failed test case is matched with a test of this project and run alone in fresh VMs. One that \
@@ -136,6 +154,41 @@ pub(crate) struct NioArgs {
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
     /// With `class` and `method`: use N VMs at once; `auto` for one per processor [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
+    pub(crate) jobs: Option<usize>,
+    /// What is written to standard output
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "human",
+        help_heading = "Result"
+    )]
+    pub(crate) format: Format,
+    /// Also write JUnit XML to this file
+    #[arg(long, value_name = "FILE", help_heading = "Result")]
+    pub(crate) junit: Option<Utf8PathBuf>,
+}
+
+#[derive(Clone, Debug, Default, Parser)]
+pub(crate) struct OrderArgs {
+    /// Look into these tests only, named as the framework names them
+    #[arg(value_name = "TEST")]
+    pub(crate) tests: Vec<String>,
+    #[command(flatten)]
+    pub(crate) project: ProjectArgs,
+    /// Run the suite in N orders
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(crate) rounds: usize,
+    /// Stop after this time with what is known by then, for example 90s or 10m [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) budget: Option<Duration>,
+    /// The seed of the orders
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Seconds that a test may take before its VM is killed [default: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Use N VMs at once; `auto` for one per processor [default: 1]
     #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     pub(crate) jobs: Option<usize>,
     /// What is written to standard output
@@ -289,6 +342,22 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "a time is a number of seconds above 0, for example 60 or 2.5".to_owned())
 }
 
+/// A time with its unit.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let units = [("h", 3600.0), ("m", 60.0), ("s", 1.0)];
+    let (number, unit) = units
+        .into_iter()
+        .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))
+        .unwrap_or((text, 1.0));
+    let seconds = number.parse::<f64>().ok().map(|number| number * unit);
+    seconds
+        .filter(|seconds| *seconds > 0.0 && *seconds < 1e8)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| {
+            "a time is a number above 0 with its unit, for example 90s or 10m".to_owned()
+        })
+}
+
 fn parse_jobs(text: &str) -> Result<usize, String> {
     if text == "auto" {
         return Ok(std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get));
@@ -316,6 +385,8 @@ mod tests {
         insta::assert_snapshot!(run.render_help());
         let nio = command.find_subcommand_mut("nio").unwrap();
         insta::assert_snapshot!(nio.render_help());
+        let order = command.find_subcommand_mut("order").unwrap();
+        insta::assert_snapshot!(order.render_help());
         let triage = command.find_subcommand_mut("triage").unwrap();
         insta::assert_snapshot!(triage.render_help());
     }
@@ -326,6 +397,8 @@ mod tests {
         assert_eq!(parse_share("0.5"), Ok(0.5));
         assert!(parse_share("101%").is_err() && parse_share("-1").is_err());
         assert_eq!(parse_seconds("2.5"), Ok(Duration::from_millis(2500)));
+        assert_eq!(parse_time("1.5m"), Ok(Duration::from_secs(90)));
+        assert!(parse_time("m").is_err() && parse_time("-1s").is_err());
         assert!(parse_seconds("0").is_err() && parse_seconds("NaN").is_err());
         assert!(parse_jobs("0").is_err() && parse_jobs("auto").unwrap() >= 1);
     }

@@ -128,6 +128,13 @@ fn advise_run(error: &RunError) -> (Vec<(&'static str, String)>, Exit) {
             )),
             Exit::CannotRun,
         ),
+        RunError::NoSuchTest { .. } => (
+            help(
+                "`unflake list` shows the tests; paths and options for pytest go after `--`"
+                    .to_owned(),
+            ),
+            Exit::Usage,
+        ),
         RunError::Interactive => (
             help("leave --pdb and --trace out: unflake reads what pytest writes".to_owned()),
             Exit::Usage,

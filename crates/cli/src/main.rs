@@ -6,6 +6,7 @@ mod console;
 mod explain;
 mod list;
 mod nio;
+mod order;
 mod printable;
 mod repeat;
 mod report;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Verb::Run(run_args) => run::run(&run_args),
         Verb::Triage(triage_args) => triage::triage(&triage_args),
         Verb::Nio(nio_args) => nio::nio(&nio_args),
+        Verb::Order(order_args) => order::order(&order_args),
         Verb::List(list_args) => list::list(&list_args),
     };
     let exit = result.unwrap_or_else(|error| {

@@ -83,6 +83,32 @@ impl Invocation {
         }
     }
 
+    /// How `unflake order` was called, as far as a repetition needs it.
+    pub(crate) fn of_order(args: &RunArgs, folder: &Utf8Path) -> Self {
+        Self {
+            verb: "order",
+            ..Self::of_nio(args, folder)
+        }
+    }
+
+    /// The two commands that show with plain pytest how a test ends alone, and after its culprits.
+    pub(crate) fn order_recipe(&self, report: &Report, finding: &Finding) -> Option<[String; 2]> {
+        let listing = report.listing.as_ref()?;
+        let culprit = finding.dependence.as_ref()?.diagnosis.culprits.first()?;
+        let test = self.path_to(listing, &finding.test)?;
+        let before = culprit.tests.iter().map(|test| self.path_to(listing, test));
+        let mut order: Vec<String> = before.collect::<Option<_>>()?;
+        order.push(test.clone());
+        let command = |paths: Vec<String>| {
+            let words = again(listing, paths);
+            let quote =
+                |word: &String| shlex::try_quote(word).map_or_else(|_| word.clone(), Into::into);
+            let words: Vec<String> = words.iter().map(quote).collect();
+            format!("python -m pytest {}", words.join(" "))
+        };
+        Some([command(vec![test]), command(order)])
+    }
+
     /// How plain pytest shows that a test fails when it is run twice: a plugin of two lines, and the call.
     pub(crate) fn recipe(&self, report: &Report, finding: &Finding) -> Option<[String; 2]> {
         let listing = report.listing.as_ref()?;
@@ -110,6 +136,10 @@ impl Invocation {
         let Some(listing) = &report.listing else {
             return self.command(&[], self.args.clone());
         };
+        if self.verb == "order" {
+            let args = self.args.iter().chain(&listing.replay).cloned().collect();
+            return self.command(&[finding.test.name()], args);
+        }
         let is_nio = matches!(finding.verdict, Verdict::Nio(_));
         let fails_alone = finding.verdict.fails_alone() || is_nio;
         if let (true, Some(test)) = (fails_alone, self.path_to(listing, &finding.test)) {
@@ -198,7 +228,9 @@ mod tests {
         let words = shlex::split(command).expect("a command is quoted well");
         match Args::try_parse_from(words).expect(command).verb {
             Verb::Run(args) => *args,
-            Verb::Triage(_) | Verb::Nio(_) | Verb::List(_) => panic!("not a run: {command}"),
+            Verb::Triage(_) | Verb::Nio(_) | Verb::Order(_) | Verb::List(_) => {
+                panic!("not a run: {command}")
+            }
         }
     }
 
@@ -231,6 +263,7 @@ mod tests {
             trials: Vec::new(),
             comparison: None,
             left_behind: Vec::new(),
+            dependence: None,
         };
         parse(&report.invocation.repeat(&report, &finding))
     }

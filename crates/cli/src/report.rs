@@ -6,6 +6,7 @@ pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod junit;
 pub(crate) mod markdown;
+pub(crate) mod order;
 #[cfg(test)]
 mod sample;
 
@@ -280,6 +281,9 @@ pub(crate) fn describe_note(note: &Note) -> String {
         } => format!("failures are not compared with what changed: {why}; run `{fetch}`"),
         Note::InPlace { why } => {
             format!("tests run in your own files, and what they leave there is not undone: {why}")
+        }
+        Note::BudgetSpent => {
+            "the time is over, so the search is not complete: a larger --budget goes on".to_owned()
         }
         Note::VmLingered { vm } => {
             format!("{vm} did not end by itself after its last test, and was killed")

@@ -143,6 +143,8 @@ pub enum Note {
         /// Why.
         why: String,
     },
+    /// The time that a search may take is over, and it was not done.
+    BudgetSpent,
     /// A VM did not end after it was told to, and was killed.
     VmLingered {
         /// The VM.

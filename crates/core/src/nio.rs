@@ -53,6 +53,10 @@ pub enum Setting {
     TornDown,
     /// As `Confirm`, with the garbage collected between the runs.
     Collected,
+    /// Once, in a VM of its own.
+    Alone,
+    /// Once, in a VM of its own after tests that were chosen for it.
+    Ordered,
 }
 
 impl Setting {
@@ -67,13 +71,15 @@ impl Setting {
             Self::Plain => "plain",
             Self::TornDown => "torn-down",
             Self::Collected => "collected",
+            Self::Alone => "alone",
+            Self::Ordered => "ordered",
         }
     }
 
     /// Whether its VM is a copy of one that had only loaded the tests, where copies can be made.
     pub fn is_copied(self) -> bool {
         match self {
-            Self::Class | Self::Method => true,
+            Self::Class | Self::Method | Self::Alone | Self::Ordered => true,
             Self::Suite
             | Self::Confirm
             | Self::Replay
@@ -86,8 +92,8 @@ impl Setting {
     /// Whether other tests ran before it in its VM.
     pub fn is_after_others(self) -> bool {
         match self {
-            Self::Suite | Self::Class | Self::Replay | Self::Plain => true,
-            Self::Method | Self::Confirm | Self::TornDown | Self::Collected => false,
+            Self::Suite | Self::Class | Self::Replay | Self::Plain | Self::Ordered => true,
+            Self::Method | Self::Confirm | Self::TornDown | Self::Collected | Self::Alone => false,
         }
     }
 }

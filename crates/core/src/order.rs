@@ -8,6 +8,8 @@ pub mod answers;
 mod culprits;
 pub mod orders;
 
+use std::time::Duration;
+
 use crate::sequential::{ERROR, chance_of};
 use crate::test::TestId;
 use answers::{Answers, Ends, Hit, Need, Oracle, at_least, rates};
@@ -72,6 +74,19 @@ pub struct Diagnosis {
     pub cleaners: Vec<TestId>,
     /// Whether all tests were tried as culprits and cleaners.
     pub is_complete: bool,
+}
+
+/// What is known about a test that depends on order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dependence {
+    /// What it is, and by whose doing.
+    pub diagnosis: Diagnosis,
+    /// How many runs of orders it took.
+    pub runs: u32,
+    /// What they took on the wall clock.
+    pub spent: Duration,
+    /// Whether the search ended before it was done.
+    pub is_cut: bool,
 }
 
 /// Tests that make another end otherwise than alone.

@@ -53,6 +53,7 @@ mod tests {
             trials: Vec::new(),
             comparison: None,
             left_behind: Vec::new(),
+            dependence: None,
         }
     }
 

@@ -2,11 +2,12 @@
 
 use crate::comparison::Comparison;
 use crate::nio::Nio;
+use crate::order::Dependence;
 use crate::test::TestId;
 use crate::trial::Trial;
 
 /// A verdict with all it rests on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The test that failed.
     pub test: TestId,
@@ -18,6 +19,8 @@ pub struct Finding {
     pub comparison: Option<Comparison>,
     /// The files of the work tree that two runs of it in a row changed, where that was looked at.
     pub left_behind: Vec<String>,
+    /// Which tests it depends on, if that was looked into.
+    pub dependence: Option<Box<Dependence>>,
 }
 
 /// What a failing test is.
@@ -225,8 +228,7 @@ impl Verdict {
                 "fails when it is run again after other tests; alone it can be run twice"
             }
             Self::Victim => {
-                "fails after the tests before it, each run twice, and passes alone: what an earlier \
-                 test left behind breaks it"
+                "passes alone and fails after other tests: what an earlier test left behind breaks it"
             }
             Self::NonDeterministic => {
                 "passes and fails under the same conditions: chance, time or something outside"

@@ -78,7 +78,9 @@ impl Session {
             | Setting::Method
             | Setting::Confirm
             | Setting::Replay
-            | Setting::Plain => Between::Nothing,
+            | Setting::Plain
+            | Setting::Alone
+            | Setting::Ordered => Between::Nothing,
         };
         let manner = Manner {
             setting,

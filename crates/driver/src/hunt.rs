@@ -188,6 +188,7 @@ impl Session {
             trials: vec![once, again],
             used: None,
             left_behind: Vec::new(),
+            dependence: None,
             is_judged: false,
         });
     }

@@ -38,6 +38,23 @@ pub(crate) struct Manner {
     pub(crate) is_apart: bool,
 }
 
+impl Manner {
+    /// Each test once, after those of its group before it, in a copy of the VM.
+    pub(crate) fn once(setting: Setting) -> Self {
+        Self {
+            setting,
+            between: None,
+            is_apart: true,
+        }
+    }
+}
+
+/// A group of tests with its number.
+type Group = (usize, Vec<TestId>);
+
+/// A trial with the number of its group.
+type Done = (usize, Trial);
+
 /// A VM in a workspace of its own.
 pub(crate) struct Lane {
     pub(crate) vm: VmId,
@@ -45,6 +62,8 @@ pub(crate) struct Lane {
     pub(crate) workspace: Option<Workspace>,
     /// Which of several lanes it is, if there are several.
     worker: Option<Worker>,
+    /// The number of its group.
+    group: usize,
     /// The runs that are still to be reported.
     expected: VecDeque<(TestId, Rung)>,
     /// The copy that runs them.
@@ -65,6 +84,7 @@ impl Lane {
             vm,
             workspace,
             worker,
+            group: 0,
             expected: VecDeque::new(),
             copy: None,
             asked: None,
@@ -100,9 +120,34 @@ impl Session {
     pub(crate) fn run_groups(
         &mut self,
         lanes: &mut [Lane],
-        mut groups: VecDeque<Vec<TestId>>,
+        groups: VecDeque<Vec<TestId>>,
         manner: Manner,
     ) -> Result<Vec<Trial>, Halt> {
+        let trials = self.run_numbered(lanes, groups, manner)?;
+        Ok(trials.into_iter().map(|(_, trial)| trial).collect())
+    }
+
+    /// Runs all groups, and gives the trials of each.
+    pub(crate) fn run_each(
+        &mut self,
+        lanes: &mut [Lane],
+        groups: &[Vec<TestId>],
+        manner: Manner,
+    ) -> Result<Vec<Vec<Trial>>, Halt> {
+        let mut trials: Vec<Vec<Trial>> = vec![Vec::new(); groups.len()];
+        for (group, trial) in self.run_numbered(lanes, groups.to_vec().into(), manner)? {
+            trials[group].push(trial);
+        }
+        Ok(trials)
+    }
+
+    fn run_numbered(
+        &mut self,
+        lanes: &mut [Lane],
+        groups: VecDeque<Vec<TestId>>,
+        manner: Manner,
+    ) -> Result<Vec<Done>, Halt> {
+        let mut groups: VecDeque<Group> = groups.into_iter().enumerate().collect();
         let mut trials = Vec::new();
         let mut backlog = VecDeque::new();
         loop {
@@ -133,7 +178,7 @@ impl Session {
     fn go_on(
         &mut self,
         lane: &mut Lane,
-        groups: &mut VecDeque<Vec<TestId>>,
+        groups: &mut VecDeque<Group>,
         manner: Manner,
         backlog: &mut VecDeque<Happening>,
     ) -> Result<(), Halt> {
@@ -148,7 +193,10 @@ impl Session {
             self.put_back(lane)?;
         }
         match groups.pop_front() {
-            Some(group) => self.begin(lane, &group, manner, backlog),
+            Some((number, group)) => {
+                lane.group = number;
+                self.begin(lane, &group, manner, backlog)
+            }
             None => Ok(()),
         }
     }
@@ -222,7 +270,7 @@ impl Session {
         lanes: &mut [Lane],
         happening: Happening,
         manner: Manner,
-        trials: &mut Vec<Trial>,
+        trials: &mut Vec<Done>,
     ) {
         let vm = match &happening {
             Happening::Ran(vm, _)
@@ -278,7 +326,7 @@ impl Session {
     }
 
     /// A lane's test takes too long, or its copy does not end.
-    fn give_up(&mut self, lane: &mut Lane, trials: &mut Vec<Trial>) {
+    fn give_up(&mut self, lane: &mut Lane, trials: &mut Vec<Done>) {
         let asked = lane.asked.take();
         let limit = lane.deadline.zip(asked.as_ref());
         let limit = limit.map_or(PATIENCE, |(deadline, asked)| deadline - asked.since);
@@ -301,12 +349,12 @@ impl Session {
         self.take_trial(lane, trial, trials);
     }
 
-    fn take_trial(&mut self, lane: &mut Lane, trial: Option<Trial>, trials: &mut Vec<Trial>) {
+    fn take_trial(&mut self, lane: &mut Lane, trial: Option<Trial>, trials: &mut Vec<Done>) {
         let Some(trial) = trial else { return };
         let is_lost = trial.outcome.ends_vm();
         let is_first = matches!(trial.rung, Rung::Once(_));
         let trial = self.at_home(lane.workspace.as_ref(), trial);
-        self.keep(trial, trials);
+        self.keep(lane, trial, trials);
         lane.expected.pop_front();
         if !is_lost {
             return self.expect_next(lane, lane.copy.is_some());
@@ -318,7 +366,7 @@ impl Session {
         {
             // Its second run is lost with it.
             let asked = self.ask(test, rung, lane.vm, Instant::now());
-            self.keep(asked.not_run("its VM ended before", ""), trials);
+            self.keep(lane, asked.not_run("its VM ended before", ""), trials);
         }
         lane.asked = None;
         lane.is_busy = lane.copy.is_some();
@@ -348,9 +396,12 @@ fn kill_copy(copy: Pid) {
 }
 
 impl Session {
-    fn keep(&self, trial: Trial, trials: &mut Vec<Trial>) {
-        self.tell(Event::TrialEnded(trial.clone()));
-        trials.push(trial);
+    fn keep(&self, lane: &Lane, trial: Trial, trials: &mut Vec<Done>) {
+        // The runs of a search are told as what they show.
+        if trial.rung != Rung::Once(Setting::Ordered) {
+            self.tell(Event::TrialEnded(trial.clone()));
+        }
+        trials.push((lane.group, trial));
     }
 }
 

@@ -53,6 +53,12 @@ pub enum RunError {
         /// How many its options left out.
         deselected: usize,
     },
+    /// The user names a test that is not there.
+    #[error("there is no test `{name}`")]
+    NoSuchTest {
+        /// The name.
+        name: String,
+    },
     /// The options want a debugger.
     #[error("pytest's options ask for a debugger (--pdb or --trace)")]
     Interactive,

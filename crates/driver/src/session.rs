@@ -16,6 +16,7 @@ use camino::Utf8PathBuf;
 use unflake_core::comparison::Comparison;
 use unflake_core::event::{Ending, Event, Note};
 use unflake_core::ladder::{Stage, Step, next_step};
+use unflake_core::order::Dependence;
 use unflake_core::plan::Plan;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
@@ -95,6 +96,8 @@ pub(crate) struct Suspect {
     pub(crate) used: Option<Used>,
     /// The files of the work tree that its runs changed.
     pub(crate) left_behind: Vec<String>,
+    /// Which tests it depends on, if that was looked into.
+    pub(crate) dependence: Option<Box<Dependence>>,
     pub(crate) is_judged: bool,
 }
 
@@ -256,6 +259,7 @@ impl Session {
                 trials: vec![trial],
                 used: None,
                 left_behind: Vec::new(),
+                dependence: None,
                 is_judged: false,
             });
         }
@@ -314,6 +318,7 @@ impl Session {
             trials: suspect.trials.clone(),
             comparison,
             left_behind: suspect.left_behind.clone(),
+            dependence: suspect.dependence.clone(),
         };
         self.tell(Event::Judged(finding));
     }

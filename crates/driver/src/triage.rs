@@ -128,6 +128,7 @@ impl Session {
             trials: vec![trial],
             used: None,
             left_behind: Vec::new(),
+            dependence: None,
             is_judged: false,
         });
     }

@@ -9,7 +9,7 @@ use unflake_core::nio::Setting;
 use unflake_core::trial::{Birth, Rung, Trial};
 use unflake_core::verdict::{Finding, Verdict};
 
-use super::{Report, changes, describe_note, plural, seconds};
+use super::{Report, changes, describe_note, order, plural, seconds};
 use crate::printable::{printable, printable_lines};
 
 /// The whole report. It ends without a line break.
@@ -65,7 +65,7 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
     let _ = writeln!(text, "           {}", finding.verdict.meaning());
     let mut first = None;
     for trial in &finding.trials {
-        let is_first = matches!(trial.rung, Rung::Once(setting) if setting != Setting::Plain);
+        let is_first = matches!(trial.rung, Rung::Once(setting) if !matches!(setting, Setting::Plain | Setting::Alone | Setting::Ordered));
         if is_first {
             first = Some(trial);
         } else {
@@ -81,6 +81,11 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
             style(title).dim(),
             printable(&line)
         );
+    }
+    let order = finding.dependence.iter();
+    for (title, line) in order.flat_map(|dependence| order::describe(dependence)) {
+        let title = style(format!("{title}:")).dim();
+        let _ = writeln!(text, "           {title} {}", printable(&line));
     }
     if !finding.left_behind.is_empty() {
         let title = style("it changed:").dim();
@@ -99,6 +104,12 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         let _ = writeln!(text, "           {title}");
         let _ = writeln!(text, "             {}", printable(&first));
         let _ = writeln!(text, "             {}", printable(&second));
+    }
+    if let Some([alone, after]) = report.invocation.order_recipe(report, finding) {
+        let title = style("with plain pytest:").dim();
+        let _ = writeln!(text, "           {title}");
+        let _ = writeln!(text, "             {}", printable(&alone));
+        let _ = writeln!(text, "             {}", printable(&after));
     }
     let mut failed = finding
         .trials

@@ -1,6 +1,7 @@
 //! The JSON report. `docs/json.md` describes the schema; a change that breaks readers raises it.
 
 mod changes;
+mod order;
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
 
 use self::changes::{JsonChanges, to_json_changes};
+use self::order::{JsonOrder, to_json_order};
 use super::{Counts, Report, describe_note};
 
 /// The schema's name and version.
@@ -80,6 +82,7 @@ struct JsonFinding<'a> {
     repeat: String,
     changes: Option<JsonChanges<'a>>,
     left_behind: &'a [String],
+    order: Option<JsonOrder<'a>>,
     recipe: Option<[String; 2]>,
     attempts: Vec<JsonTrial<'a>>,
 }
@@ -230,7 +233,11 @@ fn to_json_finding<'a>(report: &'a Report, finding: &'a Finding) -> JsonFinding<
         repeat: report.invocation.repeat(report, finding),
         changes: finding.comparison.as_ref().map(to_json_changes),
         left_behind: &finding.left_behind,
-        recipe: report.invocation.recipe(report, finding),
+        order: finding.dependence.as_deref().map(to_json_order),
+        recipe: report
+            .invocation
+            .recipe(report, finding)
+            .or_else(|| report.invocation.order_recipe(report, finding)),
         attempts: finding.trials.iter().map(to_json_trial).collect(),
     }
 }

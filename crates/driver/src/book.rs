@@ -1,0 +1,101 @@
+//! What all tests did in all orders so far, kept small: an order once, and for each test its places.
+
+use std::collections::HashMap;
+
+use unflake_core::test::{Test, TestId};
+use unflake_core::trial::Trial;
+
+/// The runs of a suite in several orders.
+#[derive(Default)]
+pub(crate) struct Book {
+    orders: Vec<Vec<TestId>>,
+    runs: HashMap<TestId, Vec<Run>>,
+    seconds: HashMap<TestId, f64>,
+}
+
+/// One run of a test.
+#[derive(Clone, Copy)]
+struct Run {
+    /// The order that it was in.
+    order: usize,
+    /// From where on the tests before it ran in the same VM.
+    from: usize,
+    /// Its own place.
+    at: usize,
+    is_pass: bool,
+}
+
+impl Book {
+    /// Takes in one order, as far as its tests ran.
+    pub(crate) fn note(&mut self, trials: &[Trial]) {
+        let order = self.orders.len();
+        let tests = trials.iter().map(|trial| trial.test.clone());
+        self.orders.push(tests.collect());
+        let mut from = 0;
+        for (at, trial) in trials.iter().enumerate() {
+            let is_pass = trial.outcome.is_pass();
+            if is_pass || trial.outcome.is_failure() {
+                let run = Run {
+                    order,
+                    from,
+                    at,
+                    is_pass,
+                };
+                self.runs.entry(trial.test.clone()).or_default().push(run);
+                self.seconds
+                    .entry(trial.test.clone())
+                    .or_insert(trial.duration.as_secs_f64());
+            }
+            if trial.outcome.ends_vm() {
+                from = at + 1;
+            }
+        }
+    }
+
+    /// The tests that passed and failed.
+    pub(crate) fn suspects(&self, tests: &[Test]) -> Vec<TestId> {
+        let is_suspect = |test: &&Test| {
+            let runs = self.runs.get(&test.id).map_or(&[][..], Vec::as_slice);
+            runs.iter().any(|run| run.is_pass) && runs.iter().any(|run| !run.is_pass)
+        };
+        tests
+            .iter()
+            .filter(is_suspect)
+            .map(|test| test.id.clone())
+            .collect()
+    }
+
+    /// The tests that failed in every order.
+    pub(crate) fn never_passed(&self, tests: &[Test]) -> Vec<TestId> {
+        let never = |test: &&Test| {
+            let runs = self.runs.get(&test.id).map_or(&[][..], Vec::as_slice);
+            !runs.is_empty() && runs.iter().all(|run| !run.is_pass)
+        };
+        tests
+            .iter()
+            .filter(never)
+            .map(|test| test.id.clone())
+            .collect()
+    }
+
+    /// Tests after which a test ended otherwise than alone, the fewest first.
+    pub(crate) fn leads(&self, test: &TestId, most: usize) -> Vec<Vec<TestId>> {
+        let runs = self.runs.get(test).map_or(&[][..], Vec::as_slice);
+        let mut alone = runs.iter().filter(|run| run.at == run.from);
+        let passes_alone = alone.next().is_none_or(|run| run.is_pass);
+        let mut odd: Vec<&Run> = runs
+            .iter()
+            .filter(|run| run.is_pass != passes_alone && run.at > run.from)
+            .collect();
+        odd.sort_by_key(|run| run.at - run.from);
+        let befores = odd
+            .iter()
+            .map(|run| self.orders[run.order][run.from..run.at].to_vec());
+        befores.take(most).collect()
+    }
+
+    /// What each test takes, in seconds.
+    pub(crate) fn seconds(&self) -> HashMap<TestId, f64> {
+        self.seconds.clone()
+    }
+}
