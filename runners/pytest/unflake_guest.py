@@ -172,6 +172,12 @@ class Guest:
                     self._twice_apart(session, command)
             elif verb == "twice":
                 self._items.twice(session, command)
+            elif verb == "mark":
+                self._channel.say(say="marked", **self._mark(session))
+            elif verb == "compare":
+                self._channel.say(say="changed", **self._items.state.compare())
+            elif verb == "locate":
+                self._channel.say(say="located", places=self._items.locate(session, command))
             elif verb == "fork":
                 self._forks.make(session, command["vm"])
             elif verb == "finish":
@@ -181,6 +187,19 @@ class Guest:
                 return
             else:
                 raise ValueError(f"unflake's guest does not know the command {verb!r}")
+
+    def _mark(self, session: Any) -> Message:
+        """Remembers the state. What it takes is loaded only where it is asked for."""
+        sys.path.insert(0, os.path.dirname(__file__))
+        try:
+            import unflake_state
+            import unflake_state_places
+        finally:
+            del sys.path[0]
+        self._items.state = unflake_state.State(session.config, import_roots())
+        self._items.find_places = unflake_state_places.locate
+        marked: Message = self._items.state.mark()
+        return marked
 
     def _twice_apart(self, session: Any, command: Message) -> None:
         """What a copy does. However it ends, the session and its exit hooks are the original's."""

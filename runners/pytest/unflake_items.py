@@ -26,6 +26,8 @@ class Items:
         self._doctest_globals: Dict[Any, Dict[str, Any]] = {}
         self._sharing: Set[Any] = set()  # The items that found shared fixtures alive.
         self._rerunning = False
+        self.state: Any = None  # What was marked, if anything was.
+        self.find_places: Any = None
         self.reports: List[Any] = []
 
     def add(self, name: str, item: Any) -> int:
@@ -86,20 +88,33 @@ class Items:
         unless something is to be done between them.
         """
         names: List[Message] = command["tests"]
-        for name, following in zip(names, [*names[1:], None]):
+        if command.get("restore"):
+            self.state.restore(command["restore"])
+        for name, following in zip(names, [*names[1:], command.get("next")]):
             item = self._find(name)
             if item is None:
                 self._channel.say(say="unknown", **name)
                 return
             after = self._find(following) if following else None
+            is_last = name is names[-1]
+            if after is item:
+                after = copy.copy(item)  # Itself once more: a sibling ends its own fixtures only.
             if command["between"] is None:
-                self._say_again(session, name, item, after, held=following is None)
+                self._say_again(session, name, item, after, held=is_last)
                 continue
             self._say_again(session, name, item, copy.copy(item), held=False)
             trouble = self.tear_down_all(session) if command["between"] == "tear-down" else None
             if command["between"] == "collect":
                 gc.collect()
-            self._say_again(session, name, item, after, held=following is None, trouble=trouble)
+            self._say_again(session, name, item, after, held=is_last, trouble=trouble)
+
+    def locate(self, session: Any, command: Message) -> List[Message]:
+        """Runs tests once, and says where pieces of state are written."""
+        order = {**command, "between": None}
+        places: List[Message] = self.find_places(
+            self.state, command["keys"], lambda: self.twice(session, order)
+        )
+        return places
 
     def _say_again(
         self,

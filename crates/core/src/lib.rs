@@ -18,6 +18,7 @@ pub mod policy;
 pub mod reported;
 pub mod rules;
 pub mod sequential;
+pub mod state;
 pub mod test;
 pub mod trial;
 pub mod usage;

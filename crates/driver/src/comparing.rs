@@ -262,6 +262,9 @@ pub(crate) fn watch(start: Command) -> Command {
         | Command::Run { .. }
         | Command::Rerun { .. }
         | Command::Twice { .. }
+        | Command::Mark {}
+        | Command::Compare {}
+        | Command::Locate { .. }
         | Command::Fork { .. }
         | Command::Finish {} => start,
     }

@@ -12,13 +12,15 @@ use std::time::{Duration, Instant};
 use camino::Utf8PathBuf;
 use nix::unistd::Pid;
 use unflake_core::event::Event;
+use unflake_core::state::Piece;
 use unflake_core::trial::{Birth, VmId};
 
 use crate::descendants::kill_descendants;
 use crate::hub::{Incoming, Pipes};
 use crate::output::Output;
 use crate::protocol::{
-    Collected, Command, Hello, Inability, Message, PROTOCOL, Parsed, Ran, StopKind, Worker,
+    Collected, Command, Hello, Inability, Message, PROTOCOL, Parsed, Ran, StopKind, WirePlace,
+    Worker,
 };
 use crate::pytest::without_framework;
 use crate::stack::read_stack;
@@ -59,6 +61,12 @@ pub enum Happening {
     Apart(VmId, Pid),
     /// That copy has ended, and how if not as it should.
     Rejoined(VmId, Option<String>),
+    /// A VM remembers its state; what it could not look into.
+    Marked(VmId, Vec<String>),
+    /// What is different in a VM from what it remembers, and what it could not look into.
+    Changed(VmId, Vec<Piece>, Vec<String>),
+    /// Where pieces of state were written.
+    Located(VmId, Vec<WirePlace>),
     /// A test ended its VM's session; the VM ends by itself soon.
     Stopped(VmId, StopKind, String),
     /// A VM's framework has ended its session; the process ends now.
@@ -304,6 +312,12 @@ impl Fleet {
             Message::Back {} => None,
             Message::Apart { pid } => Some(Happening::Apart(id, Pid::from_raw(pid))),
             Message::Rejoined { how } => Some(Happening::Rejoined(id, how)),
+            Message::Marked { unseen } => Some(Happening::Marked(id, unseen)),
+            Message::Changed { pieces, unseen } => {
+                let pieces = pieces.into_iter().map(Piece::from).collect();
+                Some(Happening::Changed(id, pieces, unseen))
+            }
+            Message::Located { places } => Some(Happening::Located(id, places)),
             Message::Forked {} => Some(Happening::Forked(id)),
             Message::Unable { why, detail } => Some(Happening::Unable(id, why, detail)),
             Message::Parsed(parsed) => Some(Happening::Parsed(id, parsed)),

@@ -62,6 +62,10 @@ pub(crate) struct Lane {
     pub(crate) workspace: Option<Workspace>,
     /// Which of several lanes it is, if there are several.
     worker: Option<Worker>,
+    /// What is put back before its group runs.
+    pub(crate) restore: Vec<String>,
+    /// What follows its group in the VM, so that fixtures which they share stay alive.
+    pub(crate) next: Option<TestId>,
     /// The number of its group.
     group: usize,
     /// The runs that are still to be reported.
@@ -73,7 +77,7 @@ pub(crate) struct Lane {
     /// Whether the VM has been told something and has not ended it.
     is_busy: bool,
     /// Whether the VM can take no other group: it is gone, or has run tests itself.
-    is_spent: bool,
+    pub(crate) is_spent: bool,
     /// Whether a group has run since its files were put back.
     is_used: bool,
 }
@@ -84,6 +88,8 @@ impl Lane {
             vm,
             workspace,
             worker,
+            restore: Vec::new(),
+            next: None,
             group: 0,
             expected: VecDeque::new(),
             copy: None,
@@ -245,6 +251,8 @@ impl Session {
         let command = Command::Twice {
             tests: lane.rest().iter().map(Name::from).collect(),
             between: manner.between,
+            next: lane.next.as_ref().map(Name::from),
+            restore: lane.restore.clone(),
             apart: manner.is_apart,
         };
         self.fleet.tell(lane.vm, &command);

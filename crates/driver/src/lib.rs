@@ -9,6 +9,7 @@ pub mod base;
 pub mod blob;
 mod blocks;
 mod book;
+mod causes;
 pub mod changes;
 mod climb;
 mod comparing;

@@ -280,6 +280,7 @@ impl Session {
                         runs: answers.runs(),
                         spent: began.elapsed(),
                         is_cut: false,
+                        cause: None,
                     };
                     let trials = shown;
                     return Ok(Found { dependence, trials });
@@ -301,6 +302,7 @@ impl Session {
                             runs: answers.runs(),
                             spent: began.elapsed(),
                             is_cut: true,
+                            cause: None,
                         };
                         let trials = shown;
                         return Ok(Found { dependence, trials });
@@ -314,7 +316,7 @@ impl Session {
     fn conclude(&mut self, search: Search) -> Result<(), Halt> {
         for (test, found) in search.found {
             let Found {
-                dependence,
+                mut dependence,
                 mut trials,
             } = found;
             let diagnosis = &dependence.diagnosis;
@@ -340,7 +342,10 @@ impl Session {
                 let is_mixed = culprit.ends.passed > 0 && culprit.ends.failed > 0;
                 let is_shown = ends(&alone) == Some(is_victim)
                     && (is_mixed || ends(&after) == Some(!is_victim));
-                if !is_shown {
+                if is_shown {
+                    let tests = culprit.tests.clone();
+                    dependence.cause = self.find_cause(&tests, &test, is_victim)?;
+                } else {
                     verdict = Verdict::Unclear(Doubt::OnlyInForks);
                 }
                 let own = alone

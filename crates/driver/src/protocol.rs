@@ -1,6 +1,7 @@
 //! The messages between driver and runner, as `docs/protocol.md` describes them.
 
 use serde::{Deserialize, Serialize};
+use unflake_core::state::Piece;
 use unflake_core::test::TestId;
 
 /// The version of the protocol that this driver speaks.
@@ -45,8 +46,27 @@ pub enum Command {
         tests: Vec<Name>,
         /// What is done between the two runs; `None` runs each test once only.
         between: Option<Between>,
+        /// What follows the last of them in this VM.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next: Option<Name>,
+        /// The pieces of state that are put back before the first.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        restore: Vec<String>,
         /// Whether a copy of this VM does it, and ends.
         apart: bool,
+    },
+    /// Remember how the state is now.
+    Mark {},
+    /// Say what is different from what was marked.
+    Compare {},
+    /// Run tests once, and say where pieces of state are written.
+    Locate {
+        /// The pieces.
+        keys: Vec<String>,
+        /// The tests.
+        tests: Vec<Name>,
+        /// What follows the last of them in this VM.
+        next: Option<Name>,
     },
     /// Make a copy of this VM that answers as VM `vm`.
     Fork {
@@ -171,6 +191,23 @@ pub(crate) enum Message {
         /// How, if not as it should.
         how: Option<String>,
     },
+    /// The state is remembered.
+    Marked {
+        /// What could not be looked into.
+        unseen: Vec<String>,
+    },
+    /// What is different from what was marked.
+    Changed {
+        /// The differences.
+        pieces: Vec<WirePiece>,
+        /// What could not be looked into.
+        unseen: Vec<String>,
+    },
+    /// Where pieces of state were written.
+    Located {
+        /// One for each piece.
+        places: Vec<WirePlace>,
+    },
     /// A copy of the VM was made.
     Forked {},
     /// No copy of the VM can be made.
@@ -187,6 +224,47 @@ impl Message {
     pub(crate) fn goes_on(&self) -> bool {
         matches!(self, Self::Ran(ran) if !ran.held)
     }
+}
+
+/// A piece of state on the wire.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WirePiece {
+    key: String,
+    kind: String,
+    path: String,
+    before: Option<String>,
+    after: Option<String>,
+    owner: Option<String>,
+    mock: bool,
+    restorable: bool,
+}
+
+impl From<WirePiece> for Piece {
+    fn from(wire: WirePiece) -> Self {
+        Self {
+            key: wire.key,
+            kind: wire.kind,
+            path: wire.path,
+            before: wire.before,
+            after: wire.after,
+            owner: wire.owner,
+            is_mock: wire.mock,
+            is_restorable: wire.restorable,
+        }
+    }
+}
+
+/// Where a piece of state was written, as far as it could be seen.
+#[derive(Debug, Deserialize)]
+pub struct WirePlace {
+    /// The piece.
+    pub key: String,
+    /// The file.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: Option<u32>,
+    /// The function.
+    pub function: Option<String>,
 }
 
 /// Who a runner is.

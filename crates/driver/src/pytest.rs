@@ -9,52 +9,39 @@ use unflake_core::test::TestId;
 
 use crate::protocol::{Collected, Command};
 
+/// Files of the runner with their texts.
+macro_rules! runner {
+    ($($name:literal),+ $(,)?) => {
+        [$(($name, include_str!(concat!("../../../runners/pytest/", $name)))),+]
+    };
+}
+
 /// The runner, as it is written beside the channel of a run.
-const RUNNER: [(&str, &str); 11] = [
-    (
-        "unflake_pytest.py",
-        include_str!("../../../runners/pytest/unflake_pytest.py"),
-    ),
-    (
-        "unflake_channel.py",
-        include_str!("../../../runners/pytest/unflake_channel.py"),
-    ),
-    (
-        "unflake_guest.py",
-        include_str!("../../../runners/pytest/unflake_guest.py"),
-    ),
-    (
-        "unflake_items.py",
-        include_str!("../../../runners/pytest/unflake_items.py"),
-    ),
-    (
-        "unflake_forks.py",
-        include_str!("../../../runners/pytest/unflake_forks.py"),
-    ),
-    (
-        "unflake_reports.py",
-        include_str!("../../../runners/pytest/unflake_reports.py"),
-    ),
-    (
-        "unflake_usage.py",
-        include_str!("../../../runners/pytest/unflake_usage.py"),
-    ),
-    (
-        "unflake_code.py",
-        include_str!("../../../runners/pytest/unflake_code.py"),
-    ),
-    (
-        "unflake_files.py",
-        include_str!("../../../runners/pytest/unflake_files.py"),
-    ),
-    (
-        "unflake_blocks.py",
-        include_str!("../../../runners/pytest/unflake_blocks.py"),
-    ),
-    (
-        "children/sitecustomize.py",
-        include_str!("../../../runners/pytest/children/sitecustomize.py"),
-    ),
+const RUNNER: &[(&str, &str)] = &runner![
+    "unflake_pytest.py",
+    "unflake_channel.py",
+    "unflake_guest.py",
+    "unflake_items.py",
+    "unflake_forks.py",
+    "unflake_reports.py",
+    "unflake_usage.py",
+    "unflake_code.py",
+    "unflake_files.py",
+    "unflake_blocks.py",
+    "unflake_state.py",
+    "unflake_state_files.py",
+    "unflake_state_hidden.py",
+    "unflake_state_modules.py",
+    "unflake_state_nodes.py",
+    "unflake_state_objects.py",
+    "unflake_state_places.py",
+    "unflake_state_probes.py",
+    "unflake_state_process.py",
+    "unflake_state_pytest.py",
+    "unflake_state_settings.py",
+    "unflake_state_values.py",
+    "unflake_state_walk.py",
+    "children/sitecustomize.py",
 ];
 
 /// Starts the runner. A process that tests spawn imports the main file again, so there is none.

@@ -2,6 +2,7 @@
 
 use unflake_core::order::answers::Ends;
 use unflake_core::order::{Culprit, Dependence, Role};
+use unflake_core::state::{Cause, Place, Shown};
 use unflake_core::test::TestId;
 
 use super::{plural, seconds};
@@ -27,6 +28,9 @@ pub(crate) fn describe(dependence: &Dependence) -> Vec<(&'static str, String)> {
     if !diagnosis.cleaners.is_empty() {
         lines.push(("unless in between", name_some(&diagnosis.cleaners)));
     }
+    if let Some(cause) = &dependence.cause {
+        lines.extend(describe_cause(cause, diagnosis.role));
+    }
     let runs = plural(dependence.runs as usize, "run", "runs");
     let mut effort = format!("{runs} of it in {}", seconds(dependence.spent));
     if !diagnosis.is_complete {
@@ -34,6 +38,60 @@ pub(crate) fn describe(dependence: &Dependence) -> Vec<(&'static str, String)> {
     }
     lines.push(("search", effort));
     lines
+}
+
+/// The state behind it: what was shown, or what is left to suspect.
+fn describe_cause(cause: &Cause, role: Role) -> Vec<(&'static str, String)> {
+    let verb = if role == Role::Brittle {
+        "fail"
+    } else {
+        "pass"
+    };
+    let mut lines = Vec::new();
+    for (at, shown) in cause.shown.iter().enumerate() {
+        let what = describe_shown(shown);
+        let text = match (cause.is_joint, at + 1 == cause.shown.len()) {
+            (false, _) => format!("{what}; putting it back makes the test {verb}"),
+            (true, false) => what,
+            (true, true) => format!("{what}; putting all of these back makes the test {verb}"),
+        };
+        lines.push(("state", text));
+    }
+    if cause.shown.is_empty() {
+        let changed = plural(cause.changed, "change was", "changes were");
+        let text = format!("{changed} seen, and putting back what can be put back does not help");
+        lines.push(("state", text));
+        for suspect in &cause.suspects {
+            lines.push(("suspect", describe_shown(suspect)));
+        }
+        for unseen in cause.unseen.iter().take(UNSEEN) {
+            lines.push(("not looked into", unseen.clone()));
+        }
+    }
+    lines
+}
+
+/// So many things that were not looked into are told.
+const UNSEEN: usize = 4;
+
+fn describe_shown(shown: &Shown) -> String {
+    let piece = &shown.piece;
+    let absent = "(not there)".to_owned();
+    let before = piece.before.as_ref().unwrap_or(&absent);
+    let after = piece.after.as_ref().unwrap_or(&absent);
+    let mut text = format!("{} {}: {before} → {after}", piece.kind, piece.path);
+    if piece.is_mock {
+        text.push_str(" (a mock that was not undone)");
+    }
+    if let Some(place) = &shown.place {
+        let Place {
+            file,
+            line,
+            function,
+        } = place;
+        text.push_str(&format!(", written at {file}:{line} ({function})"));
+    }
+    text
 }
 
 fn describe_culprit(culprit: &Culprit) -> String {

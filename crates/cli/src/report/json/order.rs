@@ -3,6 +3,7 @@
 use serde::Serialize;
 use unflake_core::order::answers::Ends;
 use unflake_core::order::{Dependence, Role};
+use unflake_core::state::{Cause, Shown};
 use unflake_core::test::TestId;
 
 #[derive(Serialize)]
@@ -11,6 +12,7 @@ pub(super) struct JsonOrder<'a> {
     alone: JsonEnds,
     culprits: Vec<JsonCulprit<'a>>,
     cleaners: Vec<&'a str>,
+    cause: Option<JsonCause<'a>>,
     complete: bool,
     cut: bool,
     runs: u32,
@@ -22,6 +24,28 @@ struct JsonCulprit<'a> {
     tests: Vec<&'a str>,
     ordered: bool,
     ends: JsonEnds,
+}
+
+#[derive(Serialize)]
+struct JsonCause<'a> {
+    shown: Vec<JsonPiece<'a>>,
+    joint: bool,
+    suspects: Vec<JsonPiece<'a>>,
+    changed: usize,
+    unseen: &'a [String],
+}
+
+#[derive(Serialize)]
+struct JsonPiece<'a> {
+    kind: &'a str,
+    path: &'a str,
+    before: Option<&'a str>,
+    after: Option<&'a str>,
+    owner: Option<&'a str>,
+    mock: bool,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    function: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -48,10 +72,36 @@ pub(super) fn to_json_order(dependence: &Dependence) -> JsonOrder<'_> {
         alone: to_json_ends(diagnosis.alone),
         culprits: culprits.collect(),
         cleaners: diagnosis.cleaners.iter().map(TestId::name).collect(),
+        cause: dependence.cause.as_ref().map(to_json_cause),
         complete: diagnosis.is_complete,
         cut: dependence.is_cut,
         runs: dependence.runs,
         seconds: super::round(dependence.spent),
+    }
+}
+
+fn to_json_cause(cause: &Cause) -> JsonCause<'_> {
+    JsonCause {
+        shown: cause.shown.iter().map(to_json_piece).collect(),
+        joint: cause.is_joint,
+        suspects: cause.suspects.iter().map(to_json_piece).collect(),
+        changed: cause.changed,
+        unseen: &cause.unseen,
+    }
+}
+
+fn to_json_piece(shown: &Shown) -> JsonPiece<'_> {
+    let (piece, place) = (&shown.piece, shown.place.as_ref());
+    JsonPiece {
+        kind: &piece.kind,
+        path: &piece.path,
+        before: piece.before.as_deref(),
+        after: piece.after.as_deref(),
+        owner: piece.owner.as_deref(),
+        mock: piece.is_mock,
+        file: place.map(|place| place.file.as_str()),
+        line: place.map(|place| place.line),
+        function: place.map(|place| place.function.as_str()),
     }
 }
 

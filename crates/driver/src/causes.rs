@@ -1,0 +1,232 @@
+//! The state behind an order dependence: what the culprits changed, put back piece by piece.
+//!
+//! A new interpreter remembers its state, runs the culprits and says what is different. Then copies of
+//! it put pieces back and run the test. Which pieces to try is decided in `unflake_core::state`.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a waiter looks for what it waits for and passes over the rest"
+)]
+
+use std::time::{Duration, Instant};
+
+use unflake_core::nio::Setting;
+use unflake_core::state::{Cause, Culprits, Piece, Place, Shown, Step, Tried, next_step};
+use unflake_core::test::TestId;
+
+use crate::fleet::Happening;
+use crate::lanes::{Lane, Manner};
+use crate::protocol::{Command, Name, WirePlace};
+use crate::session::{Halt, Session};
+use crate::start_error::StartError;
+
+/// So long the runner may take to remember, to compare, or to run tests line by line.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// More pieces than this are not tried.
+const MOST_PIECES: usize = 2000;
+/// So many suspects are named.
+const MOST_SUSPECTS: usize = 10;
+
+/// A VM in which the culprits have run, and what they changed.
+struct Scene {
+    lane: Lane,
+    pieces: Vec<Piece>,
+    unseen: Vec<String>,
+}
+
+impl Session {
+    /// What of the state that `culprits` change makes `test` end otherwise than alone; `None` if it
+    /// cannot be looked at.
+    pub(crate) fn find_cause(
+        &mut self,
+        culprits: &[TestId],
+        test: &TestId,
+        passes_alone: bool,
+    ) -> Result<Option<Cause>, Halt> {
+        let Some(mut scene) = self.open_scene(culprits, test)? else {
+            return Ok(None);
+        };
+        let restorable = scene.pieces.iter().filter(|piece| piece.is_restorable);
+        let restorable: Vec<Piece> = restorable.take(MOST_PIECES).cloned().collect();
+        let mut tried = Tried::new();
+        let found = loop {
+            match next_step(restorable.len(), &tried) {
+                Step::Conclude(found) => break found,
+                Step::Try(sets) => {
+                    for set in sets {
+                        let keys = set.iter().map(|at| restorable[*at].key.clone()).collect();
+                        let passed = self.try_piece(&mut scene, culprits, test, keys)?;
+                        tried.insert(set, passed == Some(passes_alone));
+                    }
+                }
+            }
+        };
+        let Scene {
+            lane,
+            pieces,
+            unseen,
+        } = scene;
+        self.leave(Some(lane.vm))?;
+        let (mut shown, is_joint) = match found {
+            Culprits::None => (Vec::new(), false),
+            Culprits::Each(set) => (set, false),
+            Culprits::Joint(set) => (set, true),
+        };
+        let changed = pieces.len();
+        let named: Vec<Piece> = shown.drain(..).map(|at| restorable[at].clone()).collect();
+        let suspects: Vec<Piece> = if named.is_empty() {
+            let suspects = pieces.into_iter().filter(|piece| !piece.is_restorable);
+            suspects.take(MOST_SUSPECTS).collect()
+        } else {
+            Vec::new()
+        };
+        let keys = named.iter().chain(&suspects).map(|piece| piece.key.clone());
+        let places = self.find_places(culprits, test, keys.collect())?;
+        let with_place = |piece: Piece| {
+            let place = places.iter().find(|place| place.key == piece.key);
+            let place = place.and_then(|place| self.to_place(place));
+            Shown { piece, place }
+        };
+        Ok(Some(Cause {
+            shown: named.into_iter().map(with_place).collect(),
+            is_joint,
+            suspects: suspects.into_iter().map(with_place).collect(),
+            changed,
+            unseen,
+        }))
+    }
+
+    /// A new interpreter in which the culprits have run.
+    fn open_scene(&mut self, culprits: &[TestId], test: &TestId) -> Result<Option<Scene>, Halt> {
+        let mut lane = self.open_another_lane(None)?;
+        lane.next = Some(test.clone());
+        let Some(Happening::Marked(_, mut unseen)) = self.tell_state(&lane, &Command::Mark {})?
+        else {
+            self.leave(Some(lane.vm))?;
+            return Ok(None);
+        };
+        let manner = Manner {
+            is_apart: false,
+            ..Manner::once(Setting::Ordered)
+        };
+        let vm = lane.vm;
+        let mut lanes = [lane];
+        self.run_each(&mut lanes, &[culprits.to_vec()], manner)?;
+        let [mut lane] = lanes;
+        lane.next = None;
+        if lane.vm != vm {
+            // A culprit took its VM with it: nothing of what it did there is left.
+            self.leave(Some(lane.vm))?;
+            return Ok(None);
+        }
+        let Some(Happening::Changed(_, pieces, more)) =
+            self.tell_state(&lane, &Command::Compare {})?
+        else {
+            self.leave(Some(lane.vm))?;
+            return Ok(None);
+        };
+        unseen.extend(more);
+        if let Some(workspace) = &mut lane.workspace {
+            workspace.mark().map_err(StartError::Scratch)?;
+        }
+        Ok(Some(Scene {
+            lane,
+            pieces,
+            unseen,
+        }))
+    }
+
+    /// Whether the test passes with these pieces put back; `None` if that cannot be told.
+    fn try_piece(
+        &mut self,
+        scene: &mut Scene,
+        culprits: &[TestId],
+        test: &TestId,
+        keys: Vec<String>,
+    ) -> Result<Option<bool>, Halt> {
+        if scene.lane.is_spent {
+            // Its VM cannot be copied: a thread is alive in it. So each try has one of its own.
+            let spent = scene.lane.vm;
+            let Some(anew) = self.open_scene(culprits, test)? else {
+                return Ok(None);
+            };
+            *scene = anew;
+            self.leave(Some(spent))?;
+        }
+        scene.lane.restore = keys;
+        let order = vec![vec![test.clone()]];
+        let manner = Manner::once(Setting::Ordered);
+        let trials = self.run_each(std::slice::from_mut(&mut scene.lane), &order, manner)?;
+        let own = trials.iter().flatten().next_back();
+        Ok(own
+            .map(|trial| &trial.outcome)
+            .filter(|outcome| outcome.is_pass() || outcome.is_failure())
+            .map(unflake_core::outcome::Outcome::is_pass))
+    }
+
+    /// Where the culprits write these pieces.
+    fn find_places(
+        &mut self,
+        culprits: &[TestId],
+        test: &TestId,
+        keys: Vec<String>,
+    ) -> Result<Vec<WirePlace>, Halt> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lane = self.open_another_lane(None)?;
+        let mut places = Vec::new();
+        if let Some(Happening::Marked(..)) = self.tell_state(&lane, &Command::Mark {})? {
+            let command = Command::Locate {
+                keys,
+                tests: culprits.iter().map(Name::from).collect(),
+                next: Some(Name::from(test)),
+            };
+            if let Some(Happening::Located(_, found)) = self.tell_state(&lane, &command)? {
+                places = found;
+            }
+        }
+        // Paths are told as the user's own while the copy is still there.
+        let copy = self.place(lane.workspace.as_ref());
+        for place in &mut places {
+            let inside = place.file.as_deref().map(camino::Utf8Path::new);
+            let inside = inside.and_then(|file| file.strip_prefix(&copy).ok());
+            if let Some(inside) = inside {
+                place.file = Some(inside.to_string());
+            }
+        }
+        self.leave(Some(lane.vm))?;
+        Ok(places)
+    }
+
+    fn to_place(&self, wire: &WirePlace) -> Option<Place> {
+        Some(Place {
+            file: wire.file.clone()?,
+            line: wire.line?,
+            function: wire.function.clone().unwrap_or_default(),
+        })
+    }
+
+    /// Tells a VM something about its state, and waits for the answer; `None` if the VM is gone.
+    fn tell_state(&mut self, lane: &Lane, command: &Command) -> Result<Option<Happening>, Halt> {
+        self.fleet.tell(lane.vm, command);
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.next(Some(deadline))? {
+                answer @ (Happening::Marked(vm, ..)
+                | Happening::Changed(vm, ..)
+                | Happening::Located(vm, ..))
+                    if vm == lane.vm =>
+                {
+                    return Ok(Some(answer));
+                }
+                Happening::Ended(vm, _) if vm == lane.vm => return Ok(None),
+                Happening::Deadline => {
+                    self.fleet.kill(lane.vm);
+                    return Ok(None);
+                }
+                _ => {}
+            }
+        }
+    }
+}
