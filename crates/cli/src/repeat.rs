@@ -264,6 +264,7 @@ mod tests {
             comparison: None,
             left_behind: Vec::new(),
             dependence: None,
+            cause: None,
         };
         parse(&report.invocation.repeat(&report, &finding))
     }

@@ -3,6 +3,7 @@
 use crate::comparison::Comparison;
 use crate::nio::Nio;
 use crate::order::Dependence;
+use crate::state::Cause;
 use crate::test::TestId;
 use crate::trial::Trial;
 
@@ -21,6 +22,8 @@ pub struct Finding {
     pub left_behind: Vec<String>,
     /// Which tests it depends on, if that was looked into.
     pub dependence: Option<Box<Dependence>>,
+    /// The state behind it, if that was looked into.
+    pub cause: Option<Box<Cause>>,
 }
 
 /// What a failing test is.

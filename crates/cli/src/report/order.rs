@@ -28,9 +28,6 @@ pub(crate) fn describe(dependence: &Dependence) -> Vec<(&'static str, String)> {
     if !diagnosis.cleaners.is_empty() {
         lines.push(("unless in between", name_some(&diagnosis.cleaners)));
     }
-    if let Some(cause) = &dependence.cause {
-        lines.extend(describe_cause(cause, diagnosis.role));
-    }
     let runs = plural(dependence.runs as usize, "run", "runs");
     let mut effort = format!("{runs} of it in {}", seconds(dependence.spent));
     if !diagnosis.is_complete {
@@ -41,12 +38,8 @@ pub(crate) fn describe(dependence: &Dependence) -> Vec<(&'static str, String)> {
 }
 
 /// The state behind it: what was shown, or what is left to suspect.
-fn describe_cause(cause: &Cause, role: Role) -> Vec<(&'static str, String)> {
-    let verb = if role == Role::Brittle {
-        "fail"
-    } else {
-        "pass"
-    };
+pub(crate) fn describe_cause(cause: &Cause, passes_alone: bool) -> Vec<(&'static str, String)> {
+    let verb = if passes_alone { "pass" } else { "fail" };
     let mut lines = Vec::new();
     for (at, shown) in cause.shown.iter().enumerate() {
         let what = describe_shown(shown);
