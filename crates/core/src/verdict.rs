@@ -145,6 +145,29 @@ impl Verdict {
         }
     }
 
+    /// Whether what ran before it decides how it ends, as far as is known.
+    pub fn depends_on_order(self) -> bool {
+        match self {
+            Self::Flaky(Flakiness::StateDependent)
+            | Self::NioAfterOthers
+            | Self::Victim
+            | Self::Brittle => true,
+            Self::Flaky(
+                Flakiness::NonBursty
+                | Flakiness::Bursty
+                | Flakiness::Disturbed
+                | Flakiness::Unplaced
+                | Flakiness::Untouched,
+            )
+            | Self::Nio(_)
+            | Self::NonDeterministic
+            | Self::PreExisting
+            | Self::Broken(_)
+            | Self::Unclear(_)
+            | Self::Unexamined(_) => false,
+        }
+    }
+
     /// The one word for it in reports.
     pub fn label(self) -> &'static str {
         match self {

@@ -33,6 +33,17 @@ pub struct Ordering {
     pub budget: Option<Duration>,
 }
 
+impl Default for Ordering {
+    fn default() -> Self {
+        Self {
+            tests: Vec::new(),
+            seed: 1,
+            rounds: 10,
+            budget: None,
+        }
+    }
+}
+
 /// So many tests are run before the time is looked at.
 const CHUNK: usize = 100;
 /// So many sets of culprits are tried on all other tests.

@@ -95,6 +95,11 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         let files = printable(&finding.left_behind.join(", "));
         let _ = writeln!(text, "           {title} {}", cut(&files, 200));
     }
+    if finding.verdict.depends_on_order() && finding.dependence.is_none() {
+        let command = report.invocation.order(report, finding);
+        let title = style("which tests does it depend on:").dim();
+        let _ = writeln!(text, "           {title} {}", printable(&command));
+    }
     let repeat = report.invocation.repeat(report, finding);
     let _ = writeln!(
         text,
