@@ -133,10 +133,12 @@ class State:
 
     def _compare_table(self, probe: Probe, before: Dict[str, Any]) -> None:
         after = probe.take()
+        changes = {}
         for path in [*before, *(path for path in after if path not in before)]:
             old, new = before.get(path, ABSENT), after.get(path, ABSENT)
-            if old is new or (old is not ABSENT and new is not ABSENT and probe.is_same(old, new)):
-                continue
+            if old is not new and (old is ABSENT or new is ABSENT or not probe.is_same(old, new)):
+                changes[path] = (old, new)
+        for path, (old, new) in probe.group(changes).items():
             texts = (
                 None if old is ABSENT else probe.show(old),
                 None if new is ABSENT else probe.show(new),

@@ -55,7 +55,6 @@ NOISE: Dict[str, Tuple[str, ...]] = {
     "importlib._bootstrap": ("_module_locks", "_blocking_on"),
     "_frozen_importlib": ("_module_locks", "_blocking_on"),
     "subprocess": ("_active",),
-    "asyncio.events": ("_event_loop_policy",),
     "zipimport": ("_zip_directory_cache",),
 }  # fmt: skip
 
@@ -115,8 +114,17 @@ class ForeignGlobals(Globals):
     kind = "replaced"
 
     def ignores(self, label: Any, old: Any, new: Any) -> bool:
-        noise = NOISE.get(str(self.label), ())
-        return label in noise or super().ignores(label, old, new)
+        if label in NOISE.get(str(self.label), ()) or super().ignores(label, old, new):
+            return True
+        # The standard library makes many things of its own when they are first needed.
+        if old is not None or type(label) is not str or label[:1] != "_" or not self.is_standard():
+            return False
+        made_by = module_of(type(new)).partition(".")[0]
+        return made_by in ("builtins", "re", str(self.label).partition(".")[0])
+
+    def is_standard(self) -> bool:
+        file = self.saved.get("__file__")
+        return type(file) is not str or (file.startswith(STANDARD) and "-packages" + os.sep not in file)
 
 
 class ForeignClass(ClassAttributes):

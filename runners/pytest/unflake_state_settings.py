@@ -165,6 +165,11 @@ class Loaded(Probe):
             found[f"sys.modules[{top!r}]"] = Import({name: now[name] for name in inside})
         return found
 
+    def look(self, path: str) -> Any:
+        name = path[len("sys.modules['") : -2]
+        module = sys.modules.get(name, ABSENT)
+        return module if module is ABSENT or name in self._known else Import({name: module})
+
     def is_same(self, before: Any, after: Any) -> bool:
         return before is after
 
