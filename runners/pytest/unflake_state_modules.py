@@ -145,7 +145,7 @@ class Foreign:
 
     def __init__(self, seen: Any) -> None:
         self._seen = seen
-        self._shapes: Dict[int, Any] = {}
+        self._shapes: Dict[int, Any] = dict.fromkeys(ATOM_IDS, OTHER)
         self._kept: List[type] = []
         self._cache_sight = sights()[id(CACHE)]
         self.nodes: List[Node] = []
@@ -164,8 +164,6 @@ class Foreign:
         seen, shapes = self._seen, self._shapes
         for label, value in parent.saved.items():
             kind = type(value)
-            if id(kind) in ATOM_IDS:
-                continue
             shape = shapes.get(id(kind))
             if shape is None:
                 shape = self._shape(kind)

@@ -106,6 +106,9 @@ class Mapping(Node):
     __slots__ = ()
     noun = "key"
 
+    def save(self) -> None:
+        self.saved = dict.copy(self.thing)
+
     def read(self) -> Any:
         return dict.copy(self.thing)
 
@@ -161,6 +164,9 @@ class OddMapping(Mapping):
     """A dictionary whose class has its own way to iterate, which is not used."""
 
     __slots__ = ()
+
+    def save(self) -> None:
+        self.saved = self.read()
 
     def read(self) -> Any:
         keys = list(dict.keys(self.thing))

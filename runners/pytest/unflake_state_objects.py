@@ -58,6 +58,9 @@ class ClassAttributes(Attributes):
 
     __slots__ = ()
 
+    def save(self) -> None:
+        self.saved = MappingProxyType.copy(class_dict(self.thing))
+
     def read(self) -> Any:
         return MappingProxyType.copy(class_dict(self.thing))
 

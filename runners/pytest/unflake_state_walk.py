@@ -58,7 +58,7 @@ class Walk:
         self.left_out: List[Node] = []
         self.opaque: Set[str] = set()
         self._modules, self._until, self._limit = modules, until, limit
-        self._plans: Dict[int, Tuple[Maker, ...]] = {}
+        self._plans: Dict[int, Tuple[Maker, ...]] = dict.fromkeys(ATOM_IDS, ())
         self._kept: List[type] = []  # A type that ends would leave its id to another.
         self._sights = sights()
         self._passages = frozenset(map(id, PASSAGES))
@@ -82,12 +82,12 @@ class Walk:
             position += 1
             for label, value in node.children():
                 kind = type(value)
-                if id(kind) in ATOM_IDS or id(value) in seen:
-                    continue
-                seen.add(id(value))
                 makers = plans.get(id(kind))
                 if makers is None:
                     makers = self._plan(kind)
+                if not makers or id(value) in seen:
+                    continue
+                seen.add(id(value))
                 for make in makers:
                     child = make(value, node, label)
                     if child is not None:
@@ -127,7 +127,7 @@ class Walk:
             return
         yield from self._contents(kind)
         if kind is types.FunctionType:
-            yield Function
+            yield enter_function
             yield enter_function_dict
             return
         members = slot_members(kind)
@@ -205,6 +205,15 @@ def make_slots(members: Dict[str, Any], value: Any, parent: Node, label: Any) ->
 def enter_dict(getter: Any, value: Any, parent: Node, label: Any) -> Optional[Node]:
     contents = getter(value)
     return Attributes(contents, parent, label) if type(contents) is dict else None
+
+
+def enter_function(value: Any, parent: Node, label: Any) -> Optional[Node]:
+    """Only if it carries something that can change: most functions do not, and there are many."""
+    if value.__closure__ is None and value.__kwdefaults__ is None:
+        defaults = value.__defaults__
+        if defaults is None or all(id(type(one)) in ATOM_IDS for one in defaults):
+            return None
+    return Function(value, parent, label)
 
 
 def enter_function_dict(value: Any, parent: Node, label: Any) -> Optional[Node]:
