@@ -33,10 +33,12 @@ from unflake_state_probes import Probe
 from unflake_state_process import process_probes
 from unflake_state_pytest import fixture_start, live_fixtures, parameter_starts, session_of
 from unflake_state_settings import Quiet, setting_probes
-from unflake_state_values import ABSENT, is_code, is_mock, module_dict, show_change
+from unflake_state_values import ABSENT, ATOM_IDS, is_code, is_mock, module_dict, show_change
 from unflake_state_walk import STEPS, Walk
 
 MARK_SECONDS, MARK_OBJECTS = 2.0, 1_000_000
+# Nearly every test does this, and it seldom matters: it is told last.
+LAST = ("module", "exit-hook")
 
 
 class Found(NamedTuple):
@@ -128,7 +130,9 @@ class State:
                     unseen.append(f"{probe.kind}: {type(error).__name__}: {error}"[:200])
             self._compare_fixtures()
             self._compare_nodes(start + self._seconds, unseen)
-        pieces = [found.piece for found in self._found.values()]
+        pieces = sorted(
+            (found.piece for found in self._found.values()), key=lambda piece: piece["kind"] in LAST
+        )
         return {"pieces": pieces, "unseen": unseen, "seconds": perf_counter() - start}
 
     def _compare_table(self, probe: Probe, before: Dict[str, Any]) -> None:
@@ -154,7 +158,9 @@ class State:
         now = live_fixtures(session_of(self._config))
         for path in sorted({*self.fixtures, *now}):
             old, new = self.fixtures.get(path, ABSENT), now.get(path, ABSENT)
-            if old is not new:
+            # What a fixture did beside giving a mere number or text is seen elsewhere.
+            is_telling = any(one is not ABSENT and id(type(one)) not in ATOM_IDS for one in (old, new))
+            if old is not new and is_telling:
                 self._add(self._make_piece("fixture", path, show_change(old, new), False))
 
     def _compare_nodes(self, until: float, unseen: List[str]) -> None:

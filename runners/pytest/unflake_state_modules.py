@@ -22,6 +22,7 @@ from unflake_state_values import (
     class_name,
     class_offset,
     dict_getter,
+    is_code,
     module_dict,
     module_of,
 )
@@ -133,6 +134,13 @@ class ForeignClass(ClassAttributes):
     __slots__ = ()
     kind = "replaced"
 
+    def ignores(self, label: Any, old: Any, new: Any) -> bool:
+        if super().ignores(label, old, new):
+            return True
+        # Nobody but its author changes what is private and no code.
+        is_private = type(label) is str and label[:1] == "_" and not is_code(old)
+        return is_private and isinstance(self.parent, ForeignGlobals) and self.parent.is_standard()
+
     def path(self) -> str:
         return f"{module_of(self.thing)}.{class_name(self.thing)}"
 
@@ -172,7 +180,7 @@ class Foreign:
             if shape is CLASS:
                 if not is_class:
                     self._add_class(value, parent, label, is_installed)
-            elif label[:2] != "__":
+            elif label[:2] != "__" and (is_installed or not (label[:1] == "_" and "cache" in label)):
                 self._add(shape, value, parent, label, is_installed)
 
     def _shape(self, kind: type) -> Any:

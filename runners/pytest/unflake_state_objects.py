@@ -20,6 +20,7 @@ IGNORED_NAMES = frozenset(
         "__abstractmethods__", "__builtins__", "__cached__", "__conditional_annotations__", "_abc_impl",
         "__firstlineno__", "__static_attributes__", "@py_builtins", "@pytest_ar", "pytestmark",
         "_classSetupFailed", "__unittest_skip__", "__unittest_skip_why__", "_class_cleanups",
+        "tearDown_exceptions",
     )
 )  # fmt: skip
 
@@ -44,6 +45,10 @@ class Globals(Attributes):
     __slots__ = ()
     kind = "global"
     noun = "name"
+
+    def children(self) -> Iterable[Tuple[Any, Any]]:
+        pairs = self.saved.items()
+        return [(name, value) for name, value in pairs if type(name) is not str or name not in IGNORED_NAMES]
 
     def ignores(self, label: Any, old: Any, new: Any) -> bool:
         if super().ignores(label, old, new):

@@ -133,7 +133,9 @@ class Walk:
         members = slot_members(kind)
         if members:
             yield functools.partial(make_slots, members)
-        if class_offset(kind) != 0 or kind is threading.local:
+        if kind is threading.local:
+            yield functools.partial(enter_dict, local_dict)
+        elif class_offset(kind) != 0 or issubclass(kind, threading.local):
             getter = dict_getter(kind)
             if getter is None:
                 self.opaque.add(write_class(kind))
@@ -205,6 +207,11 @@ def make_slots(members: Dict[str, Any], value: Any, parent: Node, label: Any) ->
 def enter_dict(getter: Any, value: Any, parent: Node, label: Any) -> Optional[Node]:
     contents = getter(value)
     return Attributes(contents, parent, label) if type(contents) is dict else None
+
+
+def local_dict(value: Any) -> Any:
+    """What a thread has in a `threading.local`. The class itself answers, not a class of the project."""
+    return threading.local.__getattribute__(value, "__dict__")
 
 
 def enter_function(value: Any, parent: Node, label: Any) -> Optional[Node]:
