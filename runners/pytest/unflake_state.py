@@ -15,7 +15,7 @@ every VM that ran the same tests. The kinds:
 `random`, `lock`                the state of a random generator, whether a lock is held
 `module`                        an entry of `sys.modules`
 `context-variable`, `environment`, `folder`, `search-path`, `interpreter`, `locale`, `time-zone`,
-`logging`, `warnings`, `signal`, `descriptor`, `port`, `thread`, `process`, `exit-hook`, `file`
+`logging`, `warnings`, `signal`, `descriptor`, `port`, `thread`, `process`, `file`
 
 What objects hold lives on as long as the snapshot does.
 """
@@ -37,8 +37,8 @@ from unflake_state_values import ABSENT, ATOM_IDS, is_code, is_mock, module_dict
 from unflake_state_walk import STEPS, Walk
 
 MARK_SECONDS, MARK_OBJECTS = 2.0, 1_000_000
-# Nearly every test does this, and it seldom matters: it is told last.
-LAST = ("module", "exit-hook")
+# Many tests import something, and it seldom matters: it is told last.
+LAST = "module"
 
 
 class Found(NamedTuple):
@@ -131,7 +131,7 @@ class State:
             self._compare_fixtures()
             self._compare_nodes(start + self._seconds, unseen)
         pieces = sorted(
-            (found.piece for found in self._found.values()), key=lambda piece: piece["kind"] in LAST
+            (found.piece for found in self._found.values()), key=lambda piece: piece["kind"] == LAST
         )
         return {"pieces": pieces, "unseen": unseen, "seconds": perf_counter() - start}
 

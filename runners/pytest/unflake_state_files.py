@@ -49,7 +49,7 @@ class Files(Probe):
 
     def __init__(self, root: str) -> None:
         super().__init__()
-        self._root = root
+        self._root, self._gits = root, find_git(root)
         self._known: Dict[str, Entry] = {}
 
     def mark(self) -> Dict[str, Any]:
@@ -82,9 +82,8 @@ class Files(Probe):
         )
         if type(temporary) is str and os.path.realpath(temporary) != os.path.realpath(self._root):
             yield "$TMPDIR", os.path.realpath(temporary), 3
-        git = find_git(self._root)
-        if git is not None:
-            yield ".git", git, 40
+        for name, folder in self._gits.items():
+            yield folder, name, 40
 
     def _walk(self, folder: str, depth: int, top: str) -> Iterator[Entry]:
         try:
@@ -104,14 +103,12 @@ class Files(Probe):
                 yield from self._walk(one.path, depth - 1, top)
 
     def _is_skipped(self, name: str, folder: str, top: str) -> bool:
-        if os.path.basename(top) == ".git" or top != self._root:
-            if folder != top:
-                return False
-            return (
-                name not in GIT
-                if os.path.basename(top) == ".git"
-                else name.startswith(("pytest-of-", "unflake"))
-            )
+        if name.startswith("pytest-of-"):
+            return True  # Where `tmp_path` is.
+        if top in self._gits:
+            return folder == top and name not in GIT
+        if top != self._root:
+            return folder == top and name.startswith("unflake")
         if name in SKIPPED or name.endswith(SKIPPED_FILES):
             return True
         return os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
@@ -230,16 +227,20 @@ def matches(path: str) -> List[str]:
     return found
 
 
-def find_git(folder: str) -> Optional[str]:
-    """The folder of the enclosing repository, also from a work tree of its own."""
+def find_git(folder: str) -> Dict[str, str]:
+    """The folders of the enclosing repository, and how they are called. A work tree has two."""
     while True:
         path = os.path.join(folder, ".git")
         if os.path.isdir(path):
-            return path
+            return {path: ".git"}
         if os.path.isfile(path):
-            target = os.fsdecode(read_bytes(path)).partition("gitdir:")[2].strip()
-            return os.path.join(folder, target) if target else None
+            target = os.path.join(folder, os.fsdecode(read_bytes(path)).partition("gitdir:")[2].strip())
+            common = os.path.join(target, "commondir")
+            if not os.path.isfile(common):
+                return {target: ".git"}
+            shared = os.path.normpath(os.path.join(target, os.fsdecode(read_bytes(common)).strip()))
+            return {target: ".git of the work tree", shared: ".git"}
         above = os.path.dirname(folder)
         if above == folder:
-            return None
+            return {}
         folder = above

@@ -30,6 +30,8 @@ from unflake_state_walk import is_framework
 
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 STANDARD = tuple({sysconfig.get_path(key) + os.sep for key in ("stdlib", "platstdlib")})
+# Nobody's; and what pytest itself loads when a test first wants a temporary folder.
+STARTERS = ("__main__", "sitecustomize", "usercustomize", "getpass", "pwd", "termios")
 OURS, PROJECT, INSTALLED, BUILT_IN = "ours", "project", "installed", "built-in"
 # What changes by itself, or is looked at elsewhere with more understanding.
 NOISE: Dict[str, Tuple[str, ...]] = {
@@ -76,7 +78,7 @@ class Modules:
         return found
 
     def _sort(self, name: str, file: Optional[str]) -> str:
-        if is_framework(name) or name in ("__main__", "sitecustomize", "usercustomize"):
+        if is_framework(name) or name in STARTERS:
             return OURS
         if file is None:
             return BUILT_IN
@@ -118,7 +120,9 @@ class ForeignGlobals(Globals):
         if label in NOISE.get(str(self.label), ()) or super().ignores(label, old, new):
             return True
         # The standard library makes many things of its own when they are first needed.
-        if old is not None or type(label) is not str or label[:1] != "_" or not self.is_standard():
+        if old is not None or type(label) is not str or not self.is_standard():
+            return False
+        if label[:1] != "_" and label != "tempdir":
             return False
         made_by = module_of(type(new)).partition(".")[0]
         return made_by in ("builtins", "re", str(self.label).partition(".")[0])
