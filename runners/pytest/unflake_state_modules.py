@@ -15,6 +15,7 @@ from unflake_state_hidden import CACHE, sights
 from unflake_state_nodes import Elements, Mapping, Node, Sequence
 from unflake_state_objects import Attributes, ClassAttributes, Globals, Hidden
 from unflake_state_values import (
+    ABSENT,
     ATOM_IDS,
     HEAP_TYPE,
     IMMUTABLE_TYPE,
@@ -22,6 +23,7 @@ from unflake_state_values import (
     class_name,
     class_offset,
     dict_getter,
+    is_class,
     is_code,
     module_dict,
     module_of,
@@ -31,7 +33,7 @@ from unflake_state_walk import is_framework
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 STANDARD = tuple({sysconfig.get_path(key) + os.sep for key in ("stdlib", "platstdlib")})
 # Nobody's; and what pytest itself loads when a test first wants a temporary folder.
-STARTERS = ("__main__", "sitecustomize", "usercustomize", "getpass", "pwd", "termios")
+STARTERS = ("__main__", "sitecustomize", "usercustomize", "__mp_main__", "getpass", "pwd", "termios")
 OURS, PROJECT, INSTALLED, BUILT_IN = "ours", "project", "installed", "built-in"
 # What changes by itself, or is looked at elsewhere with more understanding.
 NOISE: Dict[str, Tuple[str, ...]] = {
@@ -46,7 +48,10 @@ NOISE: Dict[str, Tuple[str, ...]] = {
     "logging": ("_handlers", "_handlerList", "root", "_loggerClass"),
     "linecache": ("cache",),
     "re": ("_cache", "_cache2"),
-    "threading": ("_active", "_limbo", "_dangling", "_shutdown_locks", "_counter", "_trace_hook"),
+    "threading": (
+        "_active", "_limbo", "_dangling", "_shutdown_locks", "_counter", "_trace_hook",
+        "_threading_atexits",
+    ),
     "random": ("_inst",),
     "tempfile": ("_name_sequence",),
     "time": ("tzname", "timezone", "altzone", "daylight"),
@@ -119,6 +124,8 @@ class ForeignGlobals(Globals):
     def ignores(self, label: Any, old: Any, new: Any) -> bool:
         if label in NOISE.get(str(self.label), ()) or super().ignores(label, old, new):
             return True
+        if old is ABSENT and origin_of(new) == str(self.label).partition(".")[0]:
+            return True  # A package that loads its parts when they are first needed.
         # The standard library makes many things of its own when they are first needed.
         if old is not None or type(label) is not str or not self.is_standard():
             return False
@@ -231,6 +238,14 @@ class Foreign:
         self._seen.add(id(value))
         node.save()
         self.nodes.append(node)
+
+
+def origin_of(value: Any) -> Optional[str]:
+    """The package in which a class or function was defined."""
+    module = module_of(value) if is_class(value) else None
+    if type(value) is types.FunctionType:
+        module = value.__module__
+    return module.partition(".")[0] if type(module) is str else None
 
 
 def owner_of(node: Node) -> Optional[str]:

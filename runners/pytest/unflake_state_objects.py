@@ -20,7 +20,7 @@ IGNORED_NAMES = frozenset(
         "__abstractmethods__", "__builtins__", "__cached__", "__conditional_annotations__", "_abc_impl",
         "__firstlineno__", "__static_attributes__", "@py_builtins", "@pytest_ar", "pytestmark",
         "_classSetupFailed", "__unittest_skip__", "__unittest_skip_why__", "_class_cleanups",
-        "tearDown_exceptions",
+        "tearDown_exceptions", "__slotnames__",
     )
 )  # fmt: skip
 
@@ -37,6 +37,18 @@ class Attributes(Mapping):
 
     def ignores(self, label: Any, _old: Any, _new: Any) -> bool:
         return type(label) is str and label in IGNORED_NAMES
+
+
+class Patch(Attributes):
+    """A patch of `unittest.mock` that decorates a test: only what it puts in place outlives the test."""
+
+    __slots__ = ()
+
+    def children(self) -> Iterable[Tuple[Any, Any]]:
+        return [("new", self.saved["new"])] if "new" in self.saved else []
+
+    def ignores(self, label: Any, _old: Any, _new: Any) -> bool:
+        return True
 
 
 class Globals(Attributes):
