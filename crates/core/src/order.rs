@@ -87,6 +87,8 @@ pub struct Dependence {
     pub spent: Duration,
     /// Whether the search ended before it was done.
     pub is_cut: bool,
+    /// Whether the culprits are files, and their import does it.
+    pub by_import: bool,
 }
 
 /// Tests that make another end otherwise than alone.

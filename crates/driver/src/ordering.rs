@@ -80,7 +80,11 @@ impl Search {
     /// The sets of culprits that are known so far, those that were named first.
     fn sets(&self) -> Vec<Vec<TestId>> {
         let mut sets: Vec<Vec<TestId>> = Vec::new();
-        for found in self.found.values() {
+        let tested = self
+            .found
+            .values()
+            .filter(|found| !found.dependence.by_import);
+        for found in tested {
             for culprit in &found.dependence.diagnosis.culprits {
                 if !sets.contains(&culprit.tests) {
                     sets.push(culprit.tests.clone());
@@ -258,7 +262,12 @@ impl Session {
                 if search.is_over() {
                     return Ok(());
                 }
-                let found = self.diagnose(search, &test)?;
+                let mut found = self.diagnose(search, &test)?;
+                if found.dependence.diagnosis.role == Role::Broken
+                    && let Some((dependence, trials)) = self.find_imports(&test, false)?
+                {
+                    found = Found { dependence, trials };
+                }
                 search.found.insert(test, found);
             }
             let sets = search.sets();
@@ -307,6 +316,7 @@ impl Session {
                         runs: answers.runs(),
                         spent: began.elapsed(),
                         is_cut: false,
+                        by_import: false,
                     };
                     let trials = shown;
                     return Ok(Found { dependence, trials });
@@ -328,6 +338,7 @@ impl Session {
                             runs: answers.runs(),
                             spent: began.elapsed(),
                             is_cut: true,
+                            by_import: false,
                         };
                         let trials = shown;
                         return Ok(Found { dependence, trials });
@@ -361,7 +372,9 @@ impl Session {
                 done: 0,
                 total: 1,
             });
-            if let Some(culprit) = diagnosis.culprits.first() {
+            if let Some(culprit) = diagnosis.culprits.first()
+                && !dependence.by_import
+            {
                 let after = [&culprit.tests[..], &[test.clone()]].concat();
                 let alone = self.run_in_new_interpreter(vec![test.clone()])?;
                 let after = self.run_in_new_interpreter(after)?;

@@ -15,6 +15,8 @@ pub(crate) fn describe(dependence: &Dependence) -> Vec<(&'static str, String)> {
     let diagnosis = &dependence.diagnosis;
     let mut lines = Vec::new();
     let title = match diagnosis.role {
+        Role::Victim if dependence.by_import => "fails if imported",
+        Role::Brittle if dependence.by_import => "passes if imported",
         Role::Victim => "fails after",
         Role::Brittle => "passes after",
         Role::Random | Role::Broken | Role::Independent => "after",
