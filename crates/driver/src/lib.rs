@@ -17,6 +17,7 @@ mod descendants;
 pub mod difference;
 mod ending;
 mod facts;
+mod fixes;
 pub mod fleet;
 pub mod git;
 mod hub;

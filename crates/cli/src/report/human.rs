@@ -100,6 +100,13 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         let title = style("which tests does it depend on:").dim();
         let _ = writeln!(text, "           {title} {}", printable(&command));
     }
+    if let Some(fix) = finding.cause.as_ref().and_then(|cause| cause.fix.as_ref()) {
+        let title = style("a change that was seen to help:").dim();
+        let _ = writeln!(text, "           {title}");
+        for line in printable_lines(fix.diff.trim_end()).lines() {
+            let _ = writeln!(text, "             {}", line.trim_end());
+        }
+    }
     let repeat = report.invocation.repeat(report, finding);
     let _ = writeln!(
         text,
