@@ -87,14 +87,17 @@ class Modules:
             return OURS
         if file is None:
             return BUILT_IN
-        if file.startswith(HERE) and os.path.basename(file).startswith("unflake_"):
-            return OURS
         if self.is_project(file):
             return PROJECT
         return BUILT_IN if file.startswith(STANDARD) and "-packages" + os.sep not in file else INSTALLED
 
     def is_project(self, file: str) -> bool:
+        """Whether a module or some code is the project's."""
+        if file.startswith("<"):
+            return False  # Frozen, or made at run time.
         file = os.path.abspath(file)
+        if file.startswith(HERE) and os.path.basename(file).startswith("unflake_"):
+            return False
         for root in self._roots:
             if file.startswith(root) and not file.startswith(STANDARD):
                 # A virtual environment may lie inside the project.

@@ -144,14 +144,14 @@ def probe_look(probe: Probe, table: Dict[str, Any], path: str) -> HasChanged:
 def node_look(nodes: Dict[str, List[Node]], kind: str, path: str) -> Optional[HasChanged]:
     """Looks into the thing itself, or at what the nearest node on its way has under the rest."""
     looks = [contents_look(node) for node in nodes.get(path, []) if not issubclass(type(node), Attributes)]
-    if looks and kind not in NAMES:
-        return any_of(looks)
+    if kind in NAMES:
+        looks = []
     for size in range(len(path) - 1, -1, -1):
         for node in nodes.get(path[:size], []):
             label = find_label(node, path[size:])
             if label is not ABSENT:
-                return label_look(node, label)
-    return None
+                return any_of([*looks, label_look(node, label)])
+    return any_of(looks) if looks else None
 
 
 def contents_look(node: Node) -> HasChanged:

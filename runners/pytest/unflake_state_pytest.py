@@ -15,6 +15,10 @@ def session_of(config: Any) -> Any:
 
 def live_fixtures(session: Any) -> Dict[str, Any]:
     """The values of fixtures that are wider than one test and alive, by how they are called."""
+    return {path: one.cached_result[0] for path, one in live_definitions(session).items()}
+
+
+def live_definitions(session: Any) -> Dict[str, Any]:
     found: Dict[str, Any] = {}
     for name, definitions in fixture_definitions(getattr(session, "_fixturemanager", None)).items():
         for definition in definitions:
@@ -24,8 +28,27 @@ def live_fixtures(session: Any) -> Dict[str, Any]:
             if is_framework(str(getattr(definition.func, "__module__", ""))):
                 continue
             place = f" of {definition.baseid}" if len(definitions) > 1 and definition.baseid else ""
-            found[f"fixture {name}{place}"] = result[0]
+            found[f"fixture {name}{place}"] = definition
     return found
+
+
+def end_fixture(session: Any, path: str) -> None:
+    """Tears a fixture down, and those that need it, so that the next test sets it up anew."""
+    definition = live_definitions(session).get(path)
+    if definition is None:
+        return  # It ended with another that it needs.
+    state = session._setupstate
+    if hasattr(state, "stack") and type(state.stack) is dict:
+        lists = [finalizers for finalizers, _ in state.stack.values()]
+    else:
+        lists = list(state._finalizers.values())  # pytest 6
+    for finalizers in lists:
+        for finalizer in finalizers:
+            if getattr(getattr(finalizer, "func", None), "__self__", None) is definition:
+                finalizers.remove(finalizer)
+                finalizer()
+                return
+    raise LookupError(f"nothing ends {path}")
 
 
 def fixture_definitions(manager: Any) -> Dict[str, List[Any]]:

@@ -15,6 +15,7 @@ import os
 import functools
 
 CACHE = {}
+DEEP = {"eur": {1}}
 NAMES = []
 RATE = 1
 
@@ -30,6 +31,7 @@ def rate(of):
 
 def fill():
     CACHE["eur"] = 1  # item
+    DEEP["eur"] = set()  # replaced inside
     return len(CACHE)
 
 def outer():
@@ -80,6 +82,7 @@ def test_every_piece_has_the_line_that_wrote_it_first(project: Project, monkeypa
     monkeypatch.setattr(json, "dumps", json.dumps)
     wanted = {
         "item:shop.CACHE['eur']": ("item", "fill"),
+        "item:shop.DEEP['eur']": ("replaced inside", "fill"),
         "item:shop.NAMES": ("list", "outer"),
         "item:shop.SUNK": ("called by a library", "write"),
         "environment:os.environ['SHOP_PLACE']": ("environment", "outer"),
