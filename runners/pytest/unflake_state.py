@@ -32,7 +32,14 @@ from unflake_state_nodes import WHOLE, Change, Node
 from unflake_state_objects import Globals, Start
 from unflake_state_probes import Probe
 from unflake_state_process import process_probes
-from unflake_state_pytest import end_fixture, fixture_start, live_fixtures, parameter_starts, session_of
+from unflake_state_pytest import (
+    end_fixture,
+    fixture_places,
+    fixture_start,
+    live_fixtures,
+    parameter_starts,
+    session_of,
+)
 from unflake_state_settings import Quiet, setting_probes
 from unflake_state_values import ABSENT, ATOM_IDS, is_code, is_mock, module_dict, show_change
 from unflake_state_walk import STEPS, Walk
@@ -165,6 +172,11 @@ class State:
             if old is not new and is_telling:
                 piece = self._make_piece("fixture", path, show_change(old, new), old is ABSENT)
                 self._add(piece, partial(end_fixture, session, path))
+
+    def fixture_places(self) -> Dict[str, Message]:
+        """Where the wide fixtures are defined that are alive now and were not, by their keys."""
+        places = fixture_places(session_of(self._config))
+        return {f"fixture:{path}": place for path, place in places.items() if path not in self.fixtures}
 
     def _compare_nodes(self, until: float, unseen: List[str]) -> None:
         above: Dict[Tuple[int, Any], Found] = {}

@@ -155,7 +155,10 @@ class ForeignClass(ClassAttributes):
         is_private = type(label) is str and label[:1] == "_" and not is_code(old)
         return is_private and isinstance(self.parent, ForeignGlobals) and self.parent.is_standard()
 
-    def path(self) -> str:
+    def has_own_path(self) -> bool:
+        return True
+
+    def own_path(self) -> str:
         return f"{module_of(self.thing)}.{class_name(self.thing)}"
 
 

@@ -27,11 +27,12 @@ def locate(state: State, keys: List[str], call: Callable[[], Any]) -> List[Messa
     """Runs `call` traced, after `state.mark()`, and says of each piece that changed where that was.
 
     A place has `key`, `file`, `line` and `function`; the last three are `None` if it did not change, or
-    no line of the project was running.
+    no line of the project was running. A fixture that came alive is placed where it is defined.
     """
     tracer = Tracer(state.modules.is_project, find_looks(state, keys))
     tracer.run(call)
-    return [{"key": key, **tracer.places.get(key, NOWHERE)} for key in keys]
+    defined = state.fixture_places()
+    return [{"key": key, **(tracer.places.get(key) or defined.get(key) or NOWHERE)} for key in keys]
 
 
 class Tracer:
@@ -169,8 +170,8 @@ def nodes_by_path(nodes: List[Node], paths: List[str]) -> Dict[str, List[Node]]:
     texts: Dict[int, Optional[str]] = {}
     for node in nodes:
         text: Optional[str]
-        if node.parent is None or type(node).path is not Node.path:
-            text = node.path()
+        if node.parent is None or node.has_own_path():
+            text = node.own_path()
         else:
             above = texts.get(id(node.parent))
             text = None if above is None else above + node.parent.write(node.label)

@@ -1,5 +1,6 @@
 """What pytest itself keeps alive between tests: wide fixtures, and the values of parameters."""
 
+from types import FunctionType
 from typing import Any, Dict, Iterator, List, Optional
 
 from unflake_state_nodes import Mapping, Node
@@ -29,6 +30,18 @@ def live_definitions(session: Any) -> Dict[str, Any]:
                 continue
             place = f" of {definition.baseid}" if len(definitions) > 1 and definition.baseid else ""
             found[f"fixture {name}{place}"] = definition
+    return found
+
+
+def fixture_places(session: Any) -> Dict[str, Dict[str, Any]]:
+    """Where the fixtures that are alive are defined."""
+    found = {}
+    for path, definition in live_definitions(session).items():
+        function = getattr(definition.func, "__func__", definition.func)
+        if type(function) is FunctionType:
+            code = function.__code__
+            place = {"file": code.co_filename, "line": code.co_firstlineno, "function": code.co_name}
+            found[path] = place
     return found
 
 
@@ -71,7 +84,7 @@ class Parameters(Mapping):
     __slots__ = ()
     kind = "parameter"
 
-    def path(self) -> str:
+    def own_path(self) -> str:
         return ""
 
     def write(self, label: Any) -> str:
