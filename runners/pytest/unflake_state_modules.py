@@ -83,12 +83,13 @@ class Modules:
         return found
 
     def _sort(self, name: str, file: Optional[str]) -> str:
+        # Before the rest: the project may itself be a plugin of pytest.
+        if file is not None and name != "__main__" and self.is_project(file):
+            return PROJECT
         if is_framework(name) or name in STARTERS:
             return OURS
         if file is None:
             return BUILT_IN
-        if self.is_project(file):
-            return PROJECT
         return BUILT_IN if file.startswith(STANDARD) and "-packages" + os.sep not in file else INSTALLED
 
     def is_project(self, file: str) -> bool:

@@ -139,7 +139,9 @@ class Walk:
         if issubclass(kind, type):
             yield self._enter_class
             return
-        if issubclass(kind, CLOSED) or kind is ENVIRONMENT or is_framework(module_of(kind)):
+        module = module_of(kind)
+        is_ours = is_framework(module) and module not in self._modules
+        if issubclass(kind, CLOSED) or kind is ENVIRONMENT or is_ours:
             return
         yield from self._contents(kind)
         if kind is types.FunctionType:

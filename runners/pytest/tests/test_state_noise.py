@@ -203,23 +203,24 @@ def test_environment():
 
 def run(folder: Any, source: str, args: List[str], status: int) -> Dict[str, List[str]]:
     """The pieces of every test of a file, as kind and path."""
-    (folder / "unflake_example_plugin.py").write_text(PLUGIN)
-    (folder / "test_shop.py").write_text(source)
-    (folder / "temporary").mkdir()
-    environment = {**os.environ, "TMPDIR": str(folder / "temporary"), "PYTHONPATH": str(folder)}
+    for name in ("plugin", "temporary", "shop"):
+        (folder / name).mkdir()
+    (folder / "plugin" / "example_plugin.py").write_text(PLUGIN)
+    (folder / "shop" / "test_shop.py").write_text(source)
+    environment = {**os.environ, "TMPDIR": str(folder / "temporary"), "PYTHONPATH": str(folder / "plugin")}
     command = [
         sys.executable,
         "-m",
         "pytest",
         "-p",
-        "unflake_example_plugin",
+        "example_plugin",
         "-p",
         "no:cacheprovider",
         *args,
     ]
-    ended = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    ended = subprocess.run(command, cwd=folder / "shop", env=environment, stdout=subprocess.DEVNULL)
     assert ended.returncode == status
-    found = json.loads((folder / "pieces.json").read_text())
+    found = json.loads((folder / "shop" / "pieces.json").read_text())
     return {
         test.partition("::")[2]: [f"{piece['kind']} {piece['path']}" for piece in pieces]
         for test, pieces in found.items()
