@@ -41,7 +41,7 @@ from unflake_state_pytest import (
     session_of,
 )
 from unflake_state_settings import Quiet, setting_probes
-from unflake_state_values import ABSENT, ATOM_IDS, is_code, is_mock, module_dict, show_change
+from unflake_state_values import ABSENT, ATOM_IDS, TEXT_LIMIT, cut, is_code, is_mock, module_dict, show_change
 from unflake_state_walk import STEPS, Walk
 
 MARK_SECONDS, MARK_OBJECTS = 2.0, 1_000_000
@@ -109,11 +109,16 @@ class State:
         walk.begin([fixture_start(self.fixtures), *parameter_starts(session)])
         foreign = Foreign(walk.seen)
         walk.go()
+        unseen = walk.unseen()
         for name, module, whose in every:
-            if whose not in (OURS, PROJECT):
+            if whose in (OURS, PROJECT):
+                continue
+            try:
                 foreign.add(name, module, whose)
+            except Exception as error:
+                unseen.append(f"module {name}: {type(error).__name__}: {error}"[:200])
         self.nodes = walk.nodes + foreign.nodes
-        return walk.unseen(), len(walk.seen)
+        return unseen, len(walk.seen)
 
     def _take(self, probe: Probe, unseen: List[str]) -> None:
         try:
@@ -156,7 +161,7 @@ class State:
                 None if new is ABSENT else probe.show(new),
             )
             if texts[0] == texts[1] and texts[1] is not None:
-                texts = (texts[0], texts[1] + " (another one)")
+                texts = (texts[0], cut(texts[1], TEXT_LIMIT - 14) + " (another one)")
             piece = self._make_piece(
                 probe.kind, path, texts, probe.can_put(path, old, new), probe.write(path)
             )

@@ -193,7 +193,7 @@ class Foreign:
             shape = shapes.get(id(kind))
             if shape is None:
                 shape = self._shape(kind)
-            if shape is OTHER or id(value) in seen or label in noise:
+            if shape is OTHER or id(value) in seen or type(label) is not str or label in noise:
                 continue
             if shape is CLASS:
                 if not is_class:

@@ -1,11 +1,11 @@
 """What pytest itself keeps alive between tests: wide fixtures, and the values of parameters."""
 
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, Dict, Iterator, List, Optional
 
 from unflake_state_nodes import Mapping, Node
 from unflake_state_objects import Start
-from unflake_state_values import ATOM_IDS
+from unflake_state_values import ATOM_IDS, module_of
 from unflake_state_walk import is_framework
 
 
@@ -26,7 +26,8 @@ def live_definitions(session: Any) -> Dict[str, Any]:
             result = getattr(definition, "cached_result", None)
             if result is None or result[2] is not None or definition.scope == "function":
                 continue
-            if is_framework(str(getattr(definition.func, "__module__", ""))):
+            function = function_of(definition)
+            if is_framework(str(function.__module__ if function else module_of(type(definition.func)))):
                 continue
             place = f" of {definition.baseid}" if len(definitions) > 1 and definition.baseid else ""
             found[f"fixture {name}{place}"] = definition
@@ -37,12 +38,20 @@ def fixture_places(session: Any) -> Dict[str, Dict[str, Any]]:
     """Where the fixtures that are alive are defined."""
     found = {}
     for path, definition in live_definitions(session).items():
-        function = getattr(definition.func, "__func__", definition.func)
-        if type(function) is FunctionType:
+        function = function_of(definition)
+        if function is not None:
             code = function.__code__
             place = {"file": code.co_filename, "line": code.co_firstlineno, "function": code.co_name}
             found[path] = place
     return found
+
+
+def function_of(definition: Any) -> Any:
+    """The function of a fixture, if it is one and no other thing that can be called."""
+    function = definition.func
+    if type(function) is MethodType:
+        function = function.__func__
+    return function if type(function) is FunctionType else None
 
 
 def end_fixture(session: Any, path: str) -> None:

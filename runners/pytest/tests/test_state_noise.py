@@ -207,7 +207,8 @@ def run(folder: Any, source: str, args: List[str], status: int) -> Dict[str, Lis
         (folder / name).mkdir()
     (folder / "plugin" / "example_plugin.py").write_text(PLUGIN)
     (folder / "shop" / "test_shop.py").write_text(source)
-    environment = {**os.environ, "TMPDIR": str(folder / "temporary"), "PYTHONPATH": str(folder / "plugin")}
+    search = os.pathsep.join([str(folder / "plugin"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "TMPDIR": str(folder / "temporary"), "PYTHONPATH": search}
     command = [
         sys.executable,
         "-m",
