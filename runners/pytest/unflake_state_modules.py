@@ -33,7 +33,16 @@ from unflake_state_walk import is_framework
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 STANDARD = tuple({sysconfig.get_path(key) + os.sep for key in ("stdlib", "platstdlib")})
 # Nobody's; and what pytest itself loads when a test first wants a temporary folder.
-STARTERS = ("__main__", "sitecustomize", "usercustomize", "__mp_main__", "getpass", "pwd", "termios")
+STARTERS = (
+    "__main__",
+    "sitecustomize",
+    "usercustomize",
+    "__mp_main__",
+    "getpass",
+    "pwd",
+    "readline",
+    "termios",
+)
 OURS, PROJECT, INSTALLED, BUILT_IN = "ours", "project", "installed", "built-in"
 # What changes by itself, or is looked at elsewhere with more understanding.
 NOISE: Dict[str, Tuple[str, ...]] = {

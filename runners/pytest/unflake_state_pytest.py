@@ -1,5 +1,6 @@
 """What pytest itself keeps alive between tests: wide fixtures, and the values of parameters."""
 
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -66,11 +67,20 @@ def end_fixture(session: Any, path: str) -> None:
         lists = list(state._finalizers.values())  # pytest 6
     for finalizers in lists:
         for finalizer in finalizers:
-            if getattr(getattr(finalizer, "func", None), "__self__", None) is definition:
+            if ends(finalizer, definition):
                 finalizers.remove(finalizer)
                 finalizer()
                 return
     raise LookupError(f"nothing ends {path}")
+
+
+def ends(finalizer: Any, definition: Any) -> bool:
+    """Whether a finalizer of pytest's calls the `finish` of a fixture."""
+    if type(finalizer) is partial:
+        return getattr(finalizer.func, "__self__", None) is definition
+    if type(finalizer) is not FunctionType or "finish" not in finalizer.__code__.co_names:
+        return False
+    return any(cell.cell_contents is definition for cell in finalizer.__closure__ or ())  # pytest 7
 
 
 def fixture_definitions(manager: Any) -> Dict[str, List[Any]]:
