@@ -15,7 +15,8 @@ use unflake_core::state::{Cause, Culprits, Piece, Place, Shown, Step, Tried, nex
 use unflake_core::test::TestId;
 
 use crate::fleet::Happening;
-use crate::lanes::{Lane, Manner};
+use crate::lane::Lane;
+use crate::lanes::Manner;
 use crate::protocol::{Command, Name, WirePlace};
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
@@ -118,7 +119,7 @@ impl Session {
 
     /// A new interpreter in which the culprits have run.
     fn open_scene(&mut self, culprits: &[TestId], test: &TestId) -> Result<Option<Scene>, Halt> {
-        let mut lane = self.open_another_lane(None)?;
+        let mut lane = self.open_ready_lane()?;
         lane.next = Some(test.clone());
         let Some(Happening::Marked(_, mut unseen)) = self.tell_state(&lane, &Command::Mark {})?
         else {
@@ -218,7 +219,7 @@ impl Session {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let lane = self.open_another_lane(None)?;
+        let lane = self.open_ready_lane()?;
         let mut places = Vec::new();
         if let Some(Happening::Marked(..)) = self.tell_state(&lane, &Command::Mark {})? {
             let command = Command::Locate {

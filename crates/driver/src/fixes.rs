@@ -7,7 +7,8 @@ use unflake_core::state::{Cause, Piece};
 use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
 
-use crate::lanes::{Lane, Manner};
+use crate::lane::Lane;
+use crate::lanes::Manner;
 use crate::protocol::Between;
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
