@@ -116,10 +116,21 @@ def renew_capture(config: Any) -> None:
             continue  # Captured in memory, or not at all.
         target: Any = getattr(stream, "targetfd", None)
         follows = target is not None and os.path.sameopenfile(target, fd)
-        with tempfile.TemporaryFile(buffering=0) as fresh:
-            os.dup2(fresh.fileno(), fd, inheritable=False)
+        fresh = open_nameless()
+        os.dup2(fresh, fd, inheritable=False)
+        os.close(fresh)
         if follows:
             os.dup2(fd, target)
+
+
+def open_nameless() -> int:
+    """A new file without a name. In memory it is there at once: a copy for one test lives for
+    milliseconds, and to find a name takes one of them."""
+    try:
+        return os.memfd_create("unflake")
+    except (AttributeError, OSError):
+        with tempfile.TemporaryFile(buffering=0) as file:
+            return os.dup(file.fileno())
 
 
 def introduction(vm: int, stacks: StackDump) -> Message:

@@ -20,6 +20,7 @@ pub mod git;
 mod hub;
 pub mod hunt;
 pub mod interpreter;
+mod lane;
 mod lanes;
 mod look;
 mod moving;

@@ -107,6 +107,10 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
     if !finding.verdict.is_flaky()
         && let Some(first) = failed.next()
     {
+        if matches!(first.rung, Rung::Again(_)) {
+            let title = style("the second run:").dim();
+            let _ = writeln!(text, "           {title}");
+        }
         write_block(text, &first.account.text);
         write_block(text, &first.account.output);
     }
