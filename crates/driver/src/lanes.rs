@@ -289,8 +289,10 @@ impl Session {
     /// A lane's test takes too long, or its copy does not end.
     fn give_up(&mut self, lane: &mut Lane, trials: &mut Vec<Done>) {
         let asked = lane.asked.take();
-        let limit = lane.deadline.zip(asked.as_ref());
-        let limit = limit.map_or(PATIENCE, |(deadline, asked)| deadline - asked.since);
+        let limit = asked
+            .as_ref()
+            .and_then(|asked| self.wish.plan.timeout_for(&asked.test));
+        let limit = limit.unwrap_or(PATIENCE);
         let trial = asked.map(|asked| {
             let stack = self.fleet.stack(lane.vm, lane.copy);
             asked.timed_out(limit, stack.as_deref())
