@@ -39,7 +39,7 @@ pub struct Case<'a> {
     pub width: usize,
     /// How far to go.
     pub scope: Scope,
-    /// What it costs to run these tests in a fresh VM, in any unit.
+    /// What it takes to run these tests and the one in a fresh VM, in seconds.
     pub price: &'a dyn Fn(&[TestId]) -> f64,
 }
 
@@ -125,6 +125,14 @@ const TO_EXCLUDE: u32 = 13;
 const BY_CHANCE: [u32; 3] = [12, 24, 40];
 /// A difference that comes about by chance more often than this is none.
 const NO_DIFFERENCE: f64 = 0.2;
+/// So often a set of several culprits is shown: chance can make one look like several.
+const IF_JOINT: u32 = 8;
+/// So often a set is shown that does it only sometimes.
+const IF_MIXED: u32 = 10;
+/// So many tests are tried one by one whatever it takes.
+const SMALL: usize = 3;
+/// What takes so many seconds at most is tried one by one.
+const QUICK: f64 = 1.5;
 /// So many sets of several culprits are looked for at most.
 const SETS: usize = 4;
 
@@ -211,16 +219,19 @@ fn search(
     let is_complete = case.scope == Scope::All && is_steady;
     let mut cleaners = Vec::new();
     if is_complete {
-        let singles = singles(case.others);
-        let found = hits(&oracle, &singles)?;
-        sets.extend(found);
-        sets.dedup();
-        if sets[0].len() == 1 {
-            sets.sort_by_key(|set| place(case, set));
-            sets.dedup();
+        cleaners = find_cleaners(case, &oracle, &sets)?;
+        loop {
+            let known = sets.len();
+            find_singles(case, &oracle, &cleaners, &mut sets)?;
+            if sets.len() == known {
+                break;
+            }
+            // A culprit among the tests that were tried as cleaners did anew what one of them undid.
+            cleaners = find_cleaners(case, &oracle, &sets)?;
         }
+        // The first stays: the cleaners are those of its doing.
+        sets[1..].sort_by_key(|set| place(case, set));
         more_sets(case, lead, &oracle, &mut sets)?;
-        cleaners = find_cleaners(case, &oracle, &sets[0])?;
     }
     let culprits = sets.into_iter().map(|set| confirmed(set, &oracle));
     let culprits: Vec<Culprit> = collect_all(culprits)?.into_iter().flatten().collect();
@@ -253,7 +264,7 @@ fn first_set(
     let apart: f64 = singles.iter().map(|single| (case.price)(single)).sum();
     let halves = f64::from(u32::try_from(lead.len()).unwrap_or(u32::MAX));
     let halves = halves.log2().max(1.0) * (case.price)(lead) / 2.0;
-    if is_steady && (apart <= halves || case.scope == Scope::All) {
+    if is_steady && apart <= halves {
         let answers = oracle.ask_all(&singles)?;
         if let Some(last) = answers.iter().rposition(|is_hit| *is_hit) {
             return Ok(singles[last].clone());
@@ -271,11 +282,104 @@ fn place(case: &Case<'_>, set: &[TestId]) -> Option<usize> {
     case.others.iter().position(|test| test == first)
 }
 
-/// Those orders that bring the event about.
-fn hits(oracle: &Oracle<'_>, orders: &[Vec<TestId>]) -> Result<Vec<Vec<TestId>>, Need> {
-    let answers = oracle.ask_all(orders)?;
-    let hits = orders.iter().zip(answers).filter(|(_, is_hit)| *is_hit);
-    Ok(hits.map(|(order, _)| order.clone()).collect())
+/// Adds the tests that do it alone and are not known yet. Cleaners would hide others, so they stand alone.
+fn find_singles(
+    case: &Case<'_>,
+    oracle: &Oracle<'_>,
+    cleaners: &[TestId],
+    sets: &mut Vec<Vec<TestId>>,
+) -> Result<(), Need> {
+    let known = sets.iter().filter(|set| set.len() == 1).flatten();
+    let known: Vec<&TestId> = known.collect();
+    let open = case.others.iter().filter(|test| !known.contains(test));
+    let (apart, open): (Vec<TestId>, Vec<TestId>) =
+        open.cloned().partition(|test| cleaners.contains(test));
+    let in_order = |tests: &[TestId]| tests.to_vec();
+    let found = positives(case, oracle, &open, &in_order, true);
+    let apart = all_singly(oracle, &apart, &in_order, true);
+    let found = collect_all([found, apart].into_iter())?;
+    sets.extend(found.into_iter().flatten().map(|test| vec![test]));
+    Ok(())
+}
+
+/// Tests that undo the doing of the first set when they run after it.
+fn find_cleaners(
+    case: &Case<'_>,
+    oracle: &Oracle<'_>,
+    sets: &[Vec<TestId>],
+) -> Result<Vec<TestId>, Need> {
+    let set = &sets[0];
+    let others = case.others.iter().filter(|test| !set.contains(test));
+    // A culprit that runs later does it anew, whatever was undone before.
+    let is_culprit = |test: &&TestId| sets.iter().any(|set| set.len() == 1 && set[0] == **test);
+    let (apart, others): (Vec<&TestId>, Vec<&TestId>) = others.partition(is_culprit);
+    let [apart, others] = [apart, others].map(|tests| tests.into_iter().cloned().collect());
+    let (apart, others): (Vec<TestId>, Vec<TestId>) = (apart, others);
+    let after_set = |tests: &[TestId]| [&set[..], tests].concat();
+    let found = positives(case, oracle, &others, &after_set, false);
+    let apart = all_singly(oracle, &apart, &after_set, false);
+    let found: Vec<TestId> = collect_all([found, apart].into_iter())?.concat();
+    let mut cleaners = Vec::new();
+    let mut need = Vec::new();
+    for test in found {
+        // Once more: a name is not given on a single run.
+        match at_least(oracle.answers, &after_set(std::slice::from_ref(&test)), 2) {
+            Ok(ends) if oracle.hit.tally(ends).hits == 0 && ends.passed + ends.failed > 0 => {
+                cleaners.push(test);
+            }
+            Ok(_) => {}
+            Err(more) => need.extend(more),
+        }
+    }
+    cleaners.sort_by_key(|test| case.others.iter().position(|other| other == test));
+    if need.is_empty() {
+        Ok(cleaners)
+    } else {
+        Err(need)
+    }
+}
+
+/// The tests for which the event is there (or is not), each by itself in the place that `order` gives it.
+///
+/// Where one run for each would take long, groups are asked about, once in their order and once in the
+/// reverse, and halved where one of them is not as if none were among them.
+fn positives(
+    case: &Case<'_>,
+    oracle: &Oracle<'_>,
+    tests: &[TestId],
+    order: &dyn Fn(&[TestId]) -> Vec<TestId>,
+    wanted: bool,
+) -> Result<Vec<TestId>, Need> {
+    let apart = tests.iter().map(|test| order(std::slice::from_ref(test)));
+    let apart: f64 = apart.map(|order| (case.price)(&order)).sum();
+    if tests.len() <= SMALL || apart <= QUICK {
+        return all_singly(oracle, tests, order, wanted);
+    }
+    let reversed: Vec<TestId> = tests.iter().rev().cloned().collect();
+    let answers = oracle.ask_all(&[order(tests), order(&reversed)])?;
+    if answers.iter().all(|answer| *answer != wanted) {
+        return Ok(Vec::new());
+    }
+    let (first, second) = tests.split_at(tests.len() / 2);
+    let halves = [first, second].map(|half| positives(case, oracle, half, order, wanted));
+    Ok(collect_all(halves.into_iter())?.concat())
+}
+
+/// The same, by a run for each.
+fn all_singly(
+    oracle: &Oracle<'_>,
+    tests: &[TestId],
+    order: &dyn Fn(&[TestId]) -> Vec<TestId>,
+    wanted: bool,
+) -> Result<Vec<TestId>, Need> {
+    let orders = tests.iter().map(|test| order(std::slice::from_ref(test)));
+    let orders: Vec<Vec<TestId>> = orders.collect();
+    let answers = oracle.ask_all(&orders)?;
+    let found = tests
+        .iter()
+        .zip(answers)
+        .filter(|(_, answer)| *answer == wanted);
+    Ok(found.map(|(test, _)| test.clone()).collect())
 }
 
 /// Sets of several culprits: what of the lead does it without those that are known.
@@ -298,45 +402,14 @@ fn more_sets(
     Ok(())
 }
 
-/// Tests that undo the doing of a set when they run after it.
-fn find_cleaners(
-    case: &Case<'_>,
-    oracle: &Oracle<'_>,
-    set: &[TestId],
-) -> Result<Vec<TestId>, Need> {
-    let others = case.others.iter().filter(|test| !set.contains(test));
-    let others: Vec<&TestId> = others.collect();
-    let orders = others
-        .iter()
-        .map(|other| [set, &[(*other).clone()]].concat());
-    let orders: Vec<Vec<TestId>> = orders.collect();
-    let is_hit = oracle.ask_all(&orders)?;
-    let mut cleaners = Vec::new();
-    let mut need = Vec::new();
-    for ((other, order), is_hit) in others.into_iter().zip(orders).zip(is_hit) {
-        if is_hit {
-            continue;
-        }
-        // Once more: a name is not given on a single run.
-        match at_least(oracle.answers, &order, 2) {
-            Ok(ends) if oracle.hit.tally(ends).hits == 0 && ends.passed + ends.failed > 0 => {
-                cleaners.push(other.clone());
-            }
-            Ok(_) => {}
-            Err(more) => need.extend(more),
-        }
-    }
-    if need.is_empty() {
-        Ok(cleaners)
-    } else {
-        Err(need)
-    }
-}
-
 /// A set with the runs that show it; `None` if they do not.
 fn confirmed(set: Vec<TestId>, oracle: &Oracle<'_>) -> Result<Option<Culprit>, Need> {
-    let is_steady = oracle.tally(&set).is_steady();
-    let ends = at_least(oracle.answers, &set, if is_steady { AT_FIRST } else { 10 })?;
+    let runs = match set.len() {
+        _ if !oracle.tally(&set).is_steady() => IF_MIXED,
+        1 => AT_FIRST,
+        _ => IF_JOINT,
+    };
+    let ends = at_least(oracle.answers, &set, runs)?;
     if oracle.test.answer(oracle.hit.tally(ends)) != Some(true) {
         return Ok(None);
     }

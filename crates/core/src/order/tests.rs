@@ -94,7 +94,7 @@ impl Suite {
             hints: &[],
             width: 2,
             scope,
-            price: &|order| 1.0 + f64::from(u32::try_from(order.len()).unwrap()),
+            price: &|order| 0.01 + 0.002 * f64::from(u32::try_from(order.len()).unwrap()),
         };
         let mut answers = Answers::default();
         for _ in 0..10_000 {
@@ -237,6 +237,28 @@ fn a_polluter_that_does_it_in_four_of_ten_runs_is_found() {
         assert_eq!(diagnosis.role, Role::Victim, "seed {seed}");
         assert_eq!(sets(&diagnosis), [["t7"]], "seed {seed}");
     }
+}
+
+#[test]
+fn all_culprits_and_cleaners_of_a_large_suite_are_found_by_groups() {
+    let cleaner = Paper {
+        clears: vec![0],
+        ..Paper::default()
+    };
+    let planted_tests = [
+        (123, setting(&[0])),
+        (300, cleaner.clone()),
+        (301, setting(&[0])),
+        (302, cleaner),
+        (700, setting(&[0])),
+        (999, failing_with(&[&[0]])),
+    ];
+    let mut suite = planted(1000, &planted_tests);
+    let lead: Vec<usize> = (0..200).collect();
+    let diagnosis = suite.diagnose(999, &lead, Scope::All);
+    assert_eq!(sets(&diagnosis), [["t123"], ["t301"], ["t700"]]);
+    assert_eq!(diagnosis.cleaners, [test(300), test(302)]);
+    assert!(suite.trials < 60_000, "{} trials", suite.trials);
 }
 
 #[test]
