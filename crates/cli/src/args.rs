@@ -185,6 +185,9 @@ pub(crate) struct OrderArgs {
     /// Stop after this time with what is known by then, for example 90s or 10m [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) budget: Option<Duration>,
+    /// Do not take up a search that was cut off
+    #[arg(long)]
+    pub(crate) afresh: bool,
     /// The seed of the orders
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,

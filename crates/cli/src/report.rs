@@ -282,6 +282,12 @@ pub(crate) fn describe_note(note: &Note) -> String {
         Note::InPlace { why } => {
             format!("tests run in your own files, and what they leave there is not undone: {why}")
         }
+        Note::Resumed { orders } => {
+            let orders = plural(*orders, "order", "orders");
+            format!(
+                "the last search was cut off, and its {orders} did not run again; --afresh runs all"
+            )
+        }
         Note::BudgetSpent => {
             "the time is over, so the search is not complete: a larger --budget goes on".to_owned()
         }

@@ -178,6 +178,11 @@ pub enum Note {
         /// Why.
         why: String,
     },
+    /// A search that was cut off was taken up.
+    Resumed {
+        /// How many of its orders did not have to run again.
+        orders: usize,
+    },
     /// The time that a search may take is over, and it was not done.
     BudgetSpent,
     /// A VM did not end after it was told to, and was killed.

@@ -24,6 +24,7 @@ mod hub;
 pub mod hunt;
 mod imports;
 pub mod interpreter;
+mod journal;
 mod lane;
 mod lanes;
 mod look;

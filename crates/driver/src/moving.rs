@@ -180,6 +180,11 @@ impl Session {
         trial
     }
 
+    /// What tells one state of the project's files from another; `None` if they were not copied.
+    pub(crate) fn fingerprint(&self) -> Option<u64> {
+        self.home.original.as_ref()?.fingerprint().ok()
+    }
+
     /// A path of the listing VM as the user's own.
     pub(crate) fn home_path(&self, path: &str) -> String {
         let inside = Utf8Path::new(path).strip_prefix(&self.home.place);

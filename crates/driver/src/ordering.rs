@@ -6,16 +6,19 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+use camino::Utf8PathBuf;
 use unflake_core::event::{Ending, Event, Note, Stage};
 use unflake_core::nio::Setting;
 use unflake_core::order::answers::Answers;
 use unflake_core::order::orders::order;
 use unflake_core::order::{Case, Dependence, Diagnosis, Role, Scope, Step, next_step};
+use unflake_core::state::Cause;
 use unflake_core::test::TestId;
-use unflake_core::trial::Trial;
+use unflake_core::trial::{Rung, Trial};
 use unflake_core::verdict::{Blame, Doubt, Reason, Verdict};
 
 use crate::book::Book;
+use crate::journal::Journal;
 use crate::lane::Lane;
 use crate::lanes::Manner;
 use crate::run_error::RunError;
@@ -32,6 +35,8 @@ pub struct Ordering {
     pub rounds: usize,
     /// When to stop with what is known by then.
     pub budget: Option<Duration>,
+    /// Where a search that was cut off is kept; `None` keeps nothing.
+    pub journals: Option<Utf8PathBuf>,
 }
 
 impl Default for Ordering {
@@ -41,6 +46,7 @@ impl Default for Ordering {
             seed: 1,
             rounds: 10,
             budget: None,
+            journals: None,
         }
     }
 }
@@ -64,6 +70,7 @@ struct Search {
     deadline: Option<Instant>,
     /// In how many orders the suite was run.
     orders: usize,
+    journal: Option<Journal>,
 }
 
 struct Found {
@@ -125,6 +132,7 @@ impl Session {
             found: BTreeMap::new(),
             deadline: wish.budget.map(|budget| began + budget),
             orders: 0,
+            journal: self.open_journal(wish),
         };
         if named.is_empty() {
             self.detect_orders(&mut search, wish)?;
@@ -137,12 +145,18 @@ impl Session {
             elapsed: began.elapsed(),
         });
         self.look_into(&mut search, &named)?;
+        let taken = search.journal.as_ref().map_or(0, |journal| journal.taken);
+        if taken > 0 {
+            self.note(Note::Resumed { orders: taken });
+        }
         if search.is_over() {
             self.note(Note::BudgetSpent);
+        } else if let Some(journal) = &search.journal {
+            journal.remove();
         }
         let lanes = std::mem::take(&mut search.lanes);
         self.leave_lanes(lanes)?;
-        self.conclude(search)?;
+        self.conclude(search, &named)?;
         Ok(Ending::Completed)
     }
 
@@ -233,7 +247,7 @@ impl Session {
         while all.len() < orders.len() && !search.is_over() {
             let rest = &orders[all.len()..];
             let chunk = &rest[..chunk_size(rest, search.lanes.len())];
-            for trials in self.run_each(&mut search.lanes, chunk, Manner::once(setting))? {
+            for trials in self.run_or_recall(search, chunk, setting)? {
                 search.book.note(&trials);
                 search.orders += usize::from(*stage == Stage::Orders);
                 all.push(trials);
@@ -245,6 +259,56 @@ impl Session {
             });
         }
         Ok(all)
+    }
+
+    /// Runs orders that no earlier search has run.
+    fn run_or_recall(
+        &mut self,
+        search: &mut Search,
+        orders: &[Vec<TestId>],
+        setting: Setting,
+    ) -> Result<Vec<Vec<Trial>>, Halt> {
+        let rung = Rung::Once(setting);
+        let Search { lanes, journal, .. } = search;
+        let mut done: Vec<Option<Vec<Trial>>> = orders
+            .iter()
+            .map(|order| journal.as_mut()?.recall(order, rung))
+            .collect();
+        let open = orders.iter().zip(&done).filter(|(_, done)| done.is_none());
+        let open: Vec<Vec<TestId>> = open.map(|(order, _)| order.clone()).collect();
+        let mut made = self
+            .run_each(lanes, &open, Manner::once(setting))?
+            .into_iter();
+        for (order, slot) in orders.iter().zip(&mut done) {
+            if let Some(trials) = slot {
+                if setting == Setting::Alone {
+                    trials
+                        .iter()
+                        .for_each(|trial| self.tell(Event::TrialEnded(trial.clone())));
+                }
+                continue;
+            }
+            let trials = made.next().unwrap_or_default();
+            if let Some(journal) = journal {
+                journal.note(order, &trials);
+            }
+            *slot = Some(trials);
+        }
+        Ok(done.into_iter().flatten().collect())
+    }
+
+    /// The journal of this very search: of these files, this interpreter and these arguments.
+    fn open_journal(&self, wish: &Ordering) -> Option<Journal> {
+        let folder = wish.journals.as_ref()?;
+        let project = &self.home.project;
+        let subject = (
+            self.fingerprint()?,
+            &project.folder,
+            &project.python,
+            &project.args,
+            (wish.seed, wish.rounds, &wish.tests),
+        );
+        Some(Journal::open(folder, &self.tests, subject))
     }
 
     /// Looks into every test that ended in different ways, and then into those that the culprits of one
@@ -348,7 +412,16 @@ impl Session {
     }
 
     /// Shows each dependence in new interpreters, and tells the verdicts.
-    fn conclude(&mut self, search: Search) -> Result<(), Halt> {
+    fn conclude(&mut self, search: Search, named: &[TestId]) -> Result<(), Halt> {
+        let open = search.book.suspects(&self.tests).into_iter();
+        let open = open.chain(search.book.never_passed(&self.tests));
+        let is_wanted = |test: &TestId| named.is_empty() || named.contains(test);
+        let open = open.filter(|test| is_wanted(test) && !search.found.contains_key(test));
+        for test in open.collect::<Vec<TestId>>() {
+            self.suspect(test, Vec::new(), None, None);
+            let last = self.suspects.len() - 1;
+            self.judge(last, Verdict::Unexamined(Reason::Cut), None);
+        }
         for (test, found) in search.found {
             let Found {
                 dependence,
@@ -397,19 +470,30 @@ impl Session {
                     .filter(|trial| trial.test == test);
                 trials.extend(own);
             }
-            self.suspects.push(Suspect {
-                test,
-                worker: None,
-                trials,
-                used: None,
-                left_behind: Vec::new(),
-                dependence: Some(Box::new(dependence)),
-                cause: cause.map(Box::new),
-                is_judged: false,
-            });
+            let dependence = Some(Box::new(dependence));
+            self.suspect(test, trials, dependence, cause.map(Box::new));
             self.judge(self.suspects.len() - 1, verdict, None);
         }
         Ok(())
+    }
+
+    fn suspect(
+        &mut self,
+        test: TestId,
+        trials: Vec<Trial>,
+        dependence: Option<Box<Dependence>>,
+        cause: Option<Box<Cause>>,
+    ) {
+        self.suspects.push(Suspect {
+            test,
+            worker: None,
+            trials,
+            used: None,
+            left_behind: Vec::new(),
+            dependence,
+            cause,
+            is_judged: false,
+        });
     }
 
     /// Runs tests once in a new interpreter, with all files as they were at the start.

@@ -312,7 +312,11 @@ impl Session {
     pub(crate) fn judge(&mut self, at: usize, verdict: Verdict, comparison: Option<Comparison>) {
         let suspect = &mut self.suspects[at];
         suspect.is_judged = true;
-        let verdict = match self.doubts.get(&suspect.trials[0].vm) {
+        let verdict = match suspect
+            .trials
+            .first()
+            .and_then(|first| self.doubts.get(&first.vm))
+        {
             Some(doubt) if verdict.rests_on_a_pass() => Verdict::Unclear(*doubt),
             Some(_) | None => verdict,
         };

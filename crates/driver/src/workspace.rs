@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Permissions};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -132,6 +133,19 @@ impl Original {
         })?;
         fs::create_dir(workspace.temporary())?;
         Ok(workspace)
+    }
+
+    /// What tells these files from others: their paths, sizes and times.
+    pub(crate) fn fingerprint(&self) -> io::Result<u64> {
+        let mut found = BTreeMap::new();
+        look_around(self.folder.path(), Path::new("files"), &mut found)?;
+        let mut hasher = DefaultHasher::new();
+        for (path, look) in found {
+            if !path.starts_with("files/.git") && !look.is_folder() {
+                format!("{} {look:?}", path.display()).hash(&mut hasher);
+            }
+        }
+        Ok(hasher.finish())
     }
 
     /// The user's work tree.
