@@ -418,7 +418,7 @@ impl Session {
         let is_wanted = |test: &TestId| named.is_empty() || named.contains(test);
         let open = open.filter(|test| is_wanted(test) && !search.found.contains_key(test));
         for test in open.collect::<Vec<TestId>>() {
-            self.suspect(test, Vec::new(), None, None);
+            self.add_suspect(test, Vec::new(), None, None);
             let last = self.suspects.len() - 1;
             self.judge(last, Verdict::Unexamined(Reason::Cut), None);
         }
@@ -471,13 +471,13 @@ impl Session {
                 trials.extend(own);
             }
             let dependence = Some(Box::new(dependence));
-            self.suspect(test, trials, dependence, cause.map(Box::new));
+            self.add_suspect(test, trials, dependence, cause.map(Box::new));
             self.judge(self.suspects.len() - 1, verdict, None);
         }
         Ok(())
     }
 
-    fn suspect(
+    fn add_suspect(
         &mut self,
         test: TestId,
         trials: Vec<Trial>,
