@@ -15,7 +15,7 @@ every VM that ran the same tests. The kinds:
 `random`, `lock`                the state of a random generator, whether a lock is held
 `module`                        an entry of `sys.modules`
 `context-variable`, `environment`, `folder`, `search-path`, `interpreter`, `locale`, `time-zone`,
-`logging`, `warnings`, `signal`, `descriptor`, `port`, `thread`, `process`, `exit-hook`, `file`
+`logging`, `warnings`, `signal`, `descriptor`, `port`, `thread`, `process`, `file`
 
 What objects hold lives on as long as the snapshot does.
 """
@@ -33,10 +33,12 @@ from unflake_state_probes import Probe
 from unflake_state_process import process_probes
 from unflake_state_pytest import fixture_start, live_fixtures, parameter_starts, session_of
 from unflake_state_settings import Quiet, setting_probes
-from unflake_state_values import ABSENT, is_code, is_mock, module_dict, show_change
+from unflake_state_values import ABSENT, ATOM_IDS, is_code, is_mock, module_dict, show_change
 from unflake_state_walk import STEPS, Walk
 
 MARK_SECONDS, MARK_OBJECTS = 2.0, 1_000_000
+# Many tests import something, and it seldom matters: it is told last.
+LAST = "module"
 
 
 class Found(NamedTuple):
@@ -128,15 +130,19 @@ class State:
                     unseen.append(f"{probe.kind}: {type(error).__name__}: {error}"[:200])
             self._compare_fixtures()
             self._compare_nodes(start + self._seconds, unseen)
-        pieces = [found.piece for found in self._found.values()]
+        pieces = sorted(
+            (found.piece for found in self._found.values()), key=lambda piece: piece["kind"] == LAST
+        )
         return {"pieces": pieces, "unseen": unseen, "seconds": perf_counter() - start}
 
     def _compare_table(self, probe: Probe, before: Dict[str, Any]) -> None:
         after = probe.take()
+        changes = {}
         for path in [*before, *(path for path in after if path not in before)]:
             old, new = before.get(path, ABSENT), after.get(path, ABSENT)
-            if old is new or (old is not ABSENT and new is not ABSENT and probe.is_same(old, new)):
-                continue
+            if old is not new and (old is ABSENT or new is ABSENT or not probe.is_same(old, new)):
+                changes[path] = (old, new)
+        for path, (old, new) in probe.group(changes).items():
             texts = (
                 None if old is ABSENT else probe.show(old),
                 None if new is ABSENT else probe.show(new),
@@ -152,7 +158,9 @@ class State:
         now = live_fixtures(session_of(self._config))
         for path in sorted({*self.fixtures, *now}):
             old, new = self.fixtures.get(path, ABSENT), now.get(path, ABSENT)
-            if old is not new:
+            # What a fixture did beside giving a mere number or text is seen elsewhere.
+            is_telling = any(one is not ABSENT and id(type(one)) not in ATOM_IDS for one in (old, new))
+            if old is not new and is_telling:
                 self._add(self._make_piece("fixture", path, show_change(old, new), False))
 
     def _compare_nodes(self, until: float, unseen: List[str]) -> None:

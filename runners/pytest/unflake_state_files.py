@@ -5,6 +5,7 @@ again only when one of these has changed. What tools write for themselves is lef
 objects of git: they are many, and nothing depends on one that no other file names.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from os import lstat, readlink, scandir
 from time import perf_counter
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from unflake_state_probes import Probe, read_bytes
+from unflake_state_probes import Changes, Probe, read_bytes
 from unflake_state_values import ABSENT, count, show
 
 ENTRIES, SECONDS = 20_000, 2.0
@@ -48,7 +49,7 @@ class Files(Probe):
 
     def __init__(self, root: str) -> None:
         super().__init__()
-        self._root = root
+        self._root, self._gits = root, find_git(root)
         self._known: Dict[str, Entry] = {}
 
     def mark(self) -> Dict[str, Any]:
@@ -81,9 +82,8 @@ class Files(Probe):
         )
         if type(temporary) is str and os.path.realpath(temporary) != os.path.realpath(self._root):
             yield "$TMPDIR", os.path.realpath(temporary), 3
-        git = find_git(self._root)
-        if git is not None:
-            yield ".git", git, 40
+        for name, folder in self._gits.items():
+            yield folder, name, 40
 
     def _walk(self, folder: str, depth: int, top: str) -> Iterator[Entry]:
         try:
@@ -103,14 +103,12 @@ class Files(Probe):
                 yield from self._walk(one.path, depth - 1, top)
 
     def _is_skipped(self, name: str, folder: str, top: str) -> bool:
-        if os.path.basename(top) == ".git" or top != self._root:
-            if folder != top:
-                return False
-            return (
-                name not in GIT
-                if os.path.basename(top) == ".git"
-                else name.startswith(("pytest-of-", "unflake"))
-            )
+        if name.startswith("pytest-of-"):
+            return True  # Where `tmp_path` is.
+        if top in self._gits:
+            return folder == top and name not in GIT
+        if top != self._root:
+            return folder == top and name.startswith("unflake")
         if name in SKIPPED or name.endswith(SKIPPED_FILES):
             return True
         return os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
@@ -140,11 +138,9 @@ class Files(Probe):
         for name, folder, _ in self._places():
             if name in ("", place):
                 full = os.path.join(folder, rest if name else path)
-                try:
-                    found = lstat(full)
-                except OSError:
-                    continue
-                return found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino
+                for match in matches(full) if "*" in path else [full]:
+                    with contextlib.suppress(OSError):
+                        return self._make(match)
         return ABSENT
 
     def is_same(self, before: Entry, after: Entry) -> bool:
@@ -168,13 +164,34 @@ class Files(Probe):
         return TEMPORARY.sub("tmp*", path) if path.startswith("$TMPDIR") else path
 
     def can_put(self, path: str, before: Any, after: Any) -> bool:
-        return before is ABSENT or before.is_folder() or before.contents is not None
+        return all(entry.is_folder() or entry.contents is not None for entry in self._lost(before, after))
 
     def put(self, path: str, before: Any, after: Any) -> None:
         if after is not ABSENT and (before is ABSENT or before.is_folder() != after.is_folder()):
             remove(after.path)
-        if before is not ABSENT:
-            write_back(before)
+        for entry in self._lost(before, after):
+            write_back(entry)
+
+    def _lost(self, before: Any, after: Any) -> List[Entry]:
+        """What has to be written: with a folder that was deleted, all that was in it."""
+        if before is ABSENT:
+            return []
+        if not before.is_folder() or (after is not ABSENT and after.is_folder()):
+            return [before]
+        inside = before.path + os.sep
+        return [before, *(entry for path, entry in self._known.items() if path.startswith(inside))]
+
+    def group(self, changes: Changes) -> Changes:
+        """Leaves out what lies in a folder that came or went."""
+        found: Changes = {}
+        tops: List[str] = []
+        for path, (old, new) in sorted(changes.items()):
+            if tops and path.startswith(tops[-1]):
+                continue
+            found[path] = (old, new)
+            if (old is ABSENT and new.is_folder()) or (new is ABSENT and old.is_folder()):
+                tops.append(path + os.sep)
+        return found
 
 
 def remove(path: str) -> None:
@@ -199,25 +216,31 @@ def write_back(entry: Entry) -> None:
     os.utime(entry.path, ns=(entry.status[2], entry.status[2]))
 
 
-def find_git(folder: str) -> Optional[str]:
-    """The folder of the enclosing repository, also from a work tree of its own."""
+def matches(path: str) -> List[str]:
+    """The paths that a path from a key stands for."""
+    above, last = os.path.split(path)
+    pattern = re.compile(re.escape(last).replace(r"tmp\*", TEMPORARY.pattern) + "$")
+    found: List[str] = []
+    for folder in matches(above) if "*" in above else [above]:
+        with contextlib.suppress(OSError):
+            found.extend(os.path.join(folder, name) for name in os.listdir(folder) if pattern.match(name))
+    return found
+
+
+def find_git(folder: str) -> Dict[str, str]:
+    """The folders of the enclosing repository, and how they are called. A work tree has two."""
     while True:
         path = os.path.join(folder, ".git")
         if os.path.isdir(path):
-            return path
+            return {path: ".git"}
         if os.path.isfile(path):
-            target = os.fsdecode(read_bytes(path)).partition("gitdir:")[2].strip()
-            return os.path.join(folder, target) if target else None
+            target = os.path.join(folder, os.fsdecode(read_bytes(path)).partition("gitdir:")[2].strip())
+            common = os.path.join(target, "commondir")
+            if not os.path.isfile(common):
+                return {target: ".git"}
+            shared = os.path.normpath(os.path.join(target, os.fsdecode(read_bytes(common)).strip()))
+            return {target: ".git of the work tree", shared: ".git"}
         above = os.path.dirname(folder)
         if above == folder:
-            return None
+            return {}
         folder = above
-
-
-def outermost(paths: List[str]) -> List[str]:
-    """Those that do not lie in another of them."""
-    found: List[str] = []
-    for path in sorted(paths):
-        if not found or not path.startswith(found[-1] + "/"):
-            found.append(path)
-    return found

@@ -126,13 +126,17 @@ def put_count(_counter: Any, token: str, _kept: Any) -> Any:
 
 def take_generator(generator: Any) -> Any:
     frame = generator.gi_frame
-    return None if frame is None else frame.f_lasti
+    if frame is None:
+        return None
+    # Before Python 3.11 one that has not begun stands at -1.
+    has_begun = getattr(generator, "gi_suspended", frame.f_lasti >= 0)
+    return frame.f_lasti if has_begun else -1
 
 
 def show_generator(token: Any) -> str:
     if token is None:
         return USED_UP
-    return "not begun" if token < 1 else f"waits at instruction {token}"
+    return "not begun" if token < 0 else f"waits at instruction {token}"
 
 
 # --- random generators --------------------------------------------------------------------------

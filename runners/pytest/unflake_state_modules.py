@@ -15,6 +15,7 @@ from unflake_state_hidden import CACHE, sights
 from unflake_state_nodes import Elements, Mapping, Node, Sequence
 from unflake_state_objects import Attributes, ClassAttributes, Globals, Hidden
 from unflake_state_values import (
+    ABSENT,
     ATOM_IDS,
     HEAP_TYPE,
     IMMUTABLE_TYPE,
@@ -22,6 +23,8 @@ from unflake_state_values import (
     class_name,
     class_offset,
     dict_getter,
+    is_class,
+    is_code,
     module_dict,
     module_of,
 )
@@ -29,6 +32,8 @@ from unflake_state_walk import is_framework
 
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 STANDARD = tuple({sysconfig.get_path(key) + os.sep for key in ("stdlib", "platstdlib")})
+# Nobody's; and what pytest itself loads when a test first wants a temporary folder.
+STARTERS = ("__main__", "sitecustomize", "usercustomize", "__mp_main__", "getpass", "pwd", "termios")
 OURS, PROJECT, INSTALLED, BUILT_IN = "ours", "project", "installed", "built-in"
 # What changes by itself, or is looked at elsewhere with more understanding.
 NOISE: Dict[str, Tuple[str, ...]] = {
@@ -43,7 +48,10 @@ NOISE: Dict[str, Tuple[str, ...]] = {
     "logging": ("_handlers", "_handlerList", "root", "_loggerClass"),
     "linecache": ("cache",),
     "re": ("_cache", "_cache2"),
-    "threading": ("_active", "_limbo", "_dangling", "_shutdown_locks", "_counter", "_trace_hook"),
+    "threading": (
+        "_active", "_limbo", "_dangling", "_shutdown_locks", "_counter", "_trace_hook",
+        "_threading_atexits",
+    ),
     "random": ("_inst",),
     "tempfile": ("_name_sequence",),
     "time": ("tzname", "timezone", "altzone", "daylight"),
@@ -55,7 +63,6 @@ NOISE: Dict[str, Tuple[str, ...]] = {
     "importlib._bootstrap": ("_module_locks", "_blocking_on"),
     "_frozen_importlib": ("_module_locks", "_blocking_on"),
     "subprocess": ("_active",),
-    "asyncio.events": ("_event_loop_policy",),
     "zipimport": ("_zip_directory_cache",),
 }  # fmt: skip
 
@@ -76,7 +83,7 @@ class Modules:
         return found
 
     def _sort(self, name: str, file: Optional[str]) -> str:
-        if is_framework(name) or name in ("__main__", "sitecustomize", "usercustomize"):
+        if is_framework(name) or name in STARTERS:
             return OURS
         if file is None:
             return BUILT_IN
@@ -115,8 +122,21 @@ class ForeignGlobals(Globals):
     kind = "replaced"
 
     def ignores(self, label: Any, old: Any, new: Any) -> bool:
-        noise = NOISE.get(str(self.label), ())
-        return label in noise or super().ignores(label, old, new)
+        if label in NOISE.get(str(self.label), ()) or super().ignores(label, old, new):
+            return True
+        if old is ABSENT and origin_of(new) == str(self.label).partition(".")[0]:
+            return True  # A package that loads its parts when they are first needed.
+        # The standard library makes many things of its own when they are first needed.
+        if old is not None or type(label) is not str or not self.is_standard():
+            return False
+        if label[:1] != "_" and label != "tempdir":
+            return False
+        made_by = module_of(type(new)).partition(".")[0]
+        return made_by in ("builtins", "re", str(self.label).partition(".")[0])
+
+    def is_standard(self) -> bool:
+        file = self.saved.get("__file__")
+        return type(file) is not str or (file.startswith(STANDARD) and "-packages" + os.sep not in file)
 
 
 class ForeignClass(ClassAttributes):
@@ -124,6 +144,13 @@ class ForeignClass(ClassAttributes):
 
     __slots__ = ()
     kind = "replaced"
+
+    def ignores(self, label: Any, old: Any, new: Any) -> bool:
+        if super().ignores(label, old, new):
+            return True
+        # Nobody but its author changes what is private and no code.
+        is_private = type(label) is str and label[:1] == "_" and not is_code(old)
+        return is_private and isinstance(self.parent, ForeignGlobals) and self.parent.is_standard()
 
     def path(self) -> str:
         return f"{module_of(self.thing)}.{class_name(self.thing)}"
@@ -137,7 +164,7 @@ class Foreign:
 
     def __init__(self, seen: Any) -> None:
         self._seen = seen
-        self._shapes: Dict[int, Any] = {}
+        self._shapes: Dict[int, Any] = dict.fromkeys(ATOM_IDS, OTHER)
         self._kept: List[type] = []
         self._cache_sight = sights()[id(CACHE)]
         self.nodes: List[Node] = []
@@ -156,8 +183,6 @@ class Foreign:
         seen, shapes = self._seen, self._shapes
         for label, value in parent.saved.items():
             kind = type(value)
-            if id(kind) in ATOM_IDS:
-                continue
             shape = shapes.get(id(kind))
             if shape is None:
                 shape = self._shape(kind)
@@ -166,7 +191,7 @@ class Foreign:
             if shape is CLASS:
                 if not is_class:
                     self._add_class(value, parent, label, is_installed)
-            elif label[:2] != "__":
+            elif label[:2] != "__" and (is_installed or not (label[:1] == "_" and "cache" in label)):
                 self._add(shape, value, parent, label, is_installed)
 
     def _shape(self, kind: type) -> Any:
@@ -213,6 +238,14 @@ class Foreign:
         self._seen.add(id(value))
         node.save()
         self.nodes.append(node)
+
+
+def origin_of(value: Any) -> Optional[str]:
+    """The package in which a class or function was defined."""
+    module = module_of(value) if is_class(value) else None
+    if type(value) is types.FunctionType:
+        module = value.__module__
+    return module.partition(".")[0] if type(module) is str else None
 
 
 def owner_of(node: Node) -> Optional[str]:

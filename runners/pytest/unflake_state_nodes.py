@@ -8,6 +8,7 @@ Only the methods of built-in types are called, never those that a class of the p
 from collections import OrderedDict, deque
 from operator import is_
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from weakref import ref
 
 from unflake_state_values import (
     ABSENT,
@@ -106,6 +107,9 @@ class Mapping(Node):
     __slots__ = ()
     noun = "key"
 
+    def save(self) -> None:
+        self.saved = dict.copy(self.thing)
+
     def read(self) -> Any:
         return dict.copy(self.thing)
 
@@ -135,7 +139,7 @@ class Mapping(Node):
         return found
 
     def ignores(self, label: Any, _old: Any, _new: Any) -> bool:
-        return False
+        return issubclass(type(label), ref)  # It comes and goes with what it refers to.
 
     def look(self, label: Any) -> Any:
         return dict.get(self.thing, label, ABSENT)
@@ -161,6 +165,9 @@ class OddMapping(Mapping):
     """A dictionary whose class has its own way to iterate, which is not used."""
 
     __slots__ = ()
+
+    def save(self) -> None:
+        self.saved = self.read()
 
     def read(self) -> Any:
         keys = list(dict.keys(self.thing))
@@ -226,7 +233,10 @@ class Elements(Node):
 
     def changes(self) -> List[Change]:
         before, after = by_identity(self.saved), by_identity(self.read())
-        return [] if before.keys() == after.keys() else [WHOLE]
+        changed = [
+            table[key][0] for table in (before, after) for key in before.keys() ^ after.keys() if key in table
+        ]
+        return [WHOLE] if any(not issubclass(type(one), ref) for one in changed) else []
 
     def put_all(self) -> None:
         set.clear(self.thing)

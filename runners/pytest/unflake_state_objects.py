@@ -20,6 +20,7 @@ IGNORED_NAMES = frozenset(
         "__abstractmethods__", "__builtins__", "__cached__", "__conditional_annotations__", "_abc_impl",
         "__firstlineno__", "__static_attributes__", "@py_builtins", "@pytest_ar", "pytestmark",
         "_classSetupFailed", "__unittest_skip__", "__unittest_skip_why__", "_class_cleanups",
+        "tearDown_exceptions", "__slotnames__",
     )
 )  # fmt: skip
 
@@ -38,12 +39,28 @@ class Attributes(Mapping):
         return type(label) is str and label in IGNORED_NAMES
 
 
+class Patch(Attributes):
+    """A patch of `unittest.mock` that decorates a test: only what it puts in place outlives the test."""
+
+    __slots__ = ()
+
+    def children(self) -> Iterable[Tuple[Any, Any]]:
+        return [("new", self.saved["new"])] if "new" in self.saved else []
+
+    def ignores(self, label: Any, _old: Any, _new: Any) -> bool:
+        return True
+
+
 class Globals(Attributes):
     """The `__dict__` of a module."""
 
     __slots__ = ()
     kind = "global"
     noun = "name"
+
+    def children(self) -> Iterable[Tuple[Any, Any]]:
+        pairs = self.saved.items()
+        return [(name, value) for name, value in pairs if type(name) is not str or name not in IGNORED_NAMES]
 
     def ignores(self, label: Any, old: Any, new: Any) -> bool:
         if super().ignores(label, old, new):
@@ -57,6 +74,9 @@ class ClassAttributes(Attributes):
     """What a class itself defines."""
 
     __slots__ = ()
+
+    def save(self) -> None:
+        self.saved = MappingProxyType.copy(class_dict(self.thing))
 
     def read(self) -> Any:
         return MappingProxyType.copy(class_dict(self.thing))

@@ -60,7 +60,7 @@ class Tracer:
         file = frame.f_code.co_filename
         is_ours = self._files.get(file)
         if is_ours is None:
-            is_ours = self._files[file] = self._is_project(file)
+            is_ours = self._files[file] = not file.startswith("<") and self._is_project(file)
         if not is_ours or not self._looks:
             return None
         self._check(threading.get_ident())

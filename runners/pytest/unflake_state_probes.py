@@ -5,9 +5,11 @@ the same paths in every VM that ran the same tests, as far as the part allows it
 """
 
 from io import FileIO
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from unflake_state_values import ABSENT, cut, show
+
+Changes = Dict[str, Tuple[Any, Any]]
 
 
 class Probe:
@@ -35,6 +37,10 @@ class Probe:
 
     def show(self, token: Any) -> Optional[str]:
         return show(token)
+
+    def group(self, changes: Changes) -> Changes:
+        """The changes worth telling: one may go without saying because of another."""
+        return changes
 
     def write(self, path: str) -> str:
         """What goes into the key in place of the path, if the path differs from VM to VM."""

@@ -15,9 +15,8 @@ def session_of(config: Any) -> Any:
 
 def live_fixtures(session: Any) -> Dict[str, Any]:
     """The values of fixtures that are wider than one test and alive, by how they are called."""
-    manager = getattr(session, "_fixturemanager", None)
     found: Dict[str, Any] = {}
-    for name, definitions in list(getattr(manager, "_arg2fixturedefs", {}).items()):
+    for name, definitions in fixture_definitions(getattr(session, "_fixturemanager", None)).items():
         for definition in definitions:
             result = getattr(definition, "cached_result", None)
             if result is None or result[2] is not None or definition.scope == "function":
@@ -26,6 +25,16 @@ def live_fixtures(session: Any) -> Dict[str, Any]:
                 continue
             place = f" of {definition.baseid}" if len(definitions) > 1 and definition.baseid else ""
             found[f"fixture {name}{place}"] = result[0]
+    return found
+
+
+def fixture_definitions(manager: Any) -> Dict[str, List[Any]]:
+    """All fixtures by name, wherever this version of pytest keeps them."""
+    found: Dict[str, List[Any]] = {}
+    for table in ("_arg2fixturedefs", "_arg2node2fixturedefs", "_arg2nodeid2fixturedefs"):
+        for name, definitions in list(getattr(manager, table, {}).items()):
+            lists = definitions.values() if type(definitions) is dict else [definitions]
+            found.setdefault(name, []).extend(one for some in lists for one in some)
     return found
 
 

@@ -3,7 +3,6 @@
 Nothing is imported for their sake: what the project has not loaded has no state.
 """
 
-import atexit
 import contextvars
 import gc
 import logging
@@ -36,7 +35,6 @@ def setting_probes(modules: Modules) -> List[Probe]:
         Setting("interpreter", "sys.getswitchinterval()", sys.getswitchinterval, sys.setswitchinterval),
         Setting("interpreter", "gc.isenabled()", Quiet.is_enabled, put_collector),
         Setting("interpreter", "gc.get_threshold()", gc.get_threshold, lambda old: gc.set_threshold(*old)),
-        Setting("exit-hook", "atexit", atexit._ncallbacks, None, lambda number: count(number, "exit hook")),
         Setting("time-zone", "time zone", take_zone, put_zone, lambda zone: "/".join(zone[1])),
         Setting("random", "random", take_random, put_random, show_random),
         NumpyRandom(),
@@ -164,6 +162,11 @@ class Loaded(Probe):
         for top, inside in group_modules(new, self._known).items():
             found[f"sys.modules[{top!r}]"] = Import({name: now[name] for name in inside})
         return found
+
+    def look(self, path: str) -> Any:
+        name = path[len("sys.modules['") : -2]
+        module = sys.modules.get(name, ABSENT)
+        return module if module is ABSENT or name in self._known else Import({name: module})
 
     def is_same(self, before: Any, after: Any) -> bool:
         return before is after

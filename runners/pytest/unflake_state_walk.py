@@ -9,6 +9,8 @@ are not the project's: `unflake_state_modules` looks at those, one level deep.
 import functools
 import itertools
 import logging
+import os
+import sys
 import threading
 import types
 import weakref
@@ -18,7 +20,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 from unflake_state_hidden import RANDOM, random_sight, sights
 from unflake_state_nodes import Elements, Mapping, Node, OddMapping, Sequence
-from unflake_state_objects import Attributes, Cell, ClassAttributes, Function, Hidden, Passage, Slots
+from unflake_state_objects import Attributes, Cell, ClassAttributes, Function, Hidden, Passage, Patch, Slots
 from unflake_state_values import (
     ATOM_IDS,
     class_dict,
@@ -26,6 +28,7 @@ from unflake_state_values import (
     class_name,
     class_offset,
     dict_getter,
+    module_dict,
     module_of,
     names,
     slot_members,
@@ -41,10 +44,11 @@ PASSAGES = (
 CLOSED = (
     types.ModuleType, types.FrameType, types.TracebackType, types.CoroutineType, types.AsyncGeneratorType,
     weakref.ref, weakref.ProxyType, weakref.CallableProxyType, logging.Logger, logging.Manager,
-    threading.Thread,    type(type.__dict__["__dict__"]), type(types.FunctionType.__dict__["__globals__"]),
+    threading.Thread, type(type.__dict__["__dict__"]), type(types.FunctionType.__dict__["__globals__"]),
     types.WrapperDescriptorType, types.MethodDescriptorType, types.MethodWrapperType,
     types.ClassMethodDescriptorType,
 )  # fmt: skip
+ENVIRONMENT = type(os.environ)  # An abstract class: it would ask the other one.
 FRAMEWORK = ("_pytest", "pytest", "pluggy", "py", "unflake", "xdist", "hypothesis", "coverage", "_hypothesis")
 STEPS = 256  # so many nodes between two looks at the clock
 
@@ -54,11 +58,11 @@ class Walk:
 
     def __init__(self, modules: Set[str], until: float, limit: int) -> None:
         self.nodes: List[Node] = []
-        self.seen: Set[int] = set()
+        self.seen: Set[int] = {id(value) for value in looked_at_elsewhere()}
         self.left_out: List[Node] = []
         self.opaque: Set[str] = set()
         self._modules, self._until, self._limit = modules, until, limit
-        self._plans: Dict[int, Tuple[Maker, ...]] = {}
+        self._plans: Dict[int, Tuple[Maker, ...]] = dict.fromkeys(ATOM_IDS, ())
         self._kept: List[type] = []  # A type that ends would leave its id to another.
         self._sights = sights()
         self._passages = frozenset(map(id, PASSAGES))
@@ -82,12 +86,12 @@ class Walk:
             position += 1
             for label, value in node.children():
                 kind = type(value)
-                if id(kind) in ATOM_IDS or id(value) in seen:
-                    continue
-                seen.add(id(value))
                 makers = plans.get(id(kind))
                 if makers is None:
                     makers = self._plan(kind)
+                if not makers or id(value) in seen:
+                    continue
+                seen.add(id(value))
                 for make in makers:
                     child = make(value, node, label)
                     if child is not None:
@@ -123,22 +127,25 @@ class Walk:
         if issubclass(kind, type):
             yield self._enter_class
             return
-        if issubclass(kind, CLOSED) or is_framework(module_of(kind)):
+        if issubclass(kind, CLOSED) or kind is ENVIRONMENT or is_framework(module_of(kind)):
             return
         yield from self._contents(kind)
         if kind is types.FunctionType:
-            yield Function
+            yield enter_function
             yield enter_function_dict
             return
         members = slot_members(kind)
         if members:
             yield functools.partial(make_slots, members)
-        if class_offset(kind) != 0 or kind is threading.local:
+        if kind is threading.local:
+            yield functools.partial(enter_dict, local_dict, Attributes)
+        elif class_offset(kind) != 0 or issubclass(kind, threading.local):
             getter = dict_getter(kind)
+            is_patch = module_of(kind) == "unittest.mock" and class_name(kind).startswith("_patch")
             if getter is None:
                 self.opaque.add(write_class(kind))
             else:
-                yield functools.partial(enter_dict, getter)
+                yield functools.partial(enter_dict, getter, Patch if is_patch else Attributes)
 
     def _contents(self, kind: type) -> Iterable[Maker]:
         """How to look at what a container holds."""
@@ -166,6 +173,14 @@ class Walk:
         if module_of(value) not in self._modules:
             return None
         return ClassAttributes(value, parent, label)
+
+
+def looked_at_elsewhere() -> Iterable[Any]:
+    """The global generators, which methods and defaults of the project may hold."""
+    for module, name in (("random", "_inst"), ("numpy.random.mtrand", "_rand")):
+        found = sys.modules.get(module)
+        if type(found) is types.ModuleType:
+            yield module_dict(found).get(name)
 
 
 def is_framework(module: str) -> bool:
@@ -202,9 +217,24 @@ def make_slots(members: Dict[str, Any], value: Any, parent: Node, label: Any) ->
     return Slots(value, parent, label, members)
 
 
-def enter_dict(getter: Any, value: Any, parent: Node, label: Any) -> Optional[Node]:
+def enter_dict(getter: Any, make: Any, value: Any, parent: Node, label: Any) -> Optional[Node]:
     contents = getter(value)
-    return Attributes(contents, parent, label) if type(contents) is dict else None
+    node: Optional[Node] = make(contents, parent, label) if type(contents) is dict else None
+    return node
+
+
+def local_dict(value: Any) -> Any:
+    """What a thread has in a `threading.local`. The class itself answers, not a class of the project."""
+    return threading.local.__getattribute__(value, "__dict__")
+
+
+def enter_function(value: Any, parent: Node, label: Any) -> Optional[Node]:
+    """Only if it carries something that can change: most functions do not, and there are many."""
+    if value.__closure__ is None and value.__kwdefaults__ is None:
+        defaults = value.__defaults__
+        if defaults is None or all(id(type(one)) in ATOM_IDS for one in defaults):
+            return None
+    return Function(value, parent, label)
 
 
 def enter_function_dict(value: Any, parent: Node, label: Any) -> Optional[Node]:

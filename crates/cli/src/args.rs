@@ -115,6 +115,9 @@ pub(crate) struct RunArgs {
     pub(crate) ladder: LadderArgs,
     #[command(flatten)]
     pub(crate) against: AgainstArgs,
+    /// Find the tests and the state that an order-dependent failure depends on
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// Run the suite in N VMs, files kept together; `auto` for one per processor [default: 1]
     #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     pub(crate) jobs: Option<usize>,

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use console::style;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use unflake_core::event::Event;
+use unflake_core::event::{Event, Stage};
+use unflake_core::nio::Setting;
+use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial};
 use unflake_core::verdict::Finding;
 
@@ -82,7 +84,9 @@ impl Console {
                     } else {
                         format!("{}: ", rung.label())
                     };
-                    bar.set_message(format!("{label}{}", printable(test.name())));
+                    if !matches!(rung, Rung::Once(Setting::Alone | Setting::Ordered)) {
+                        bar.set_message(format!("{label}{}", printable(test.name())));
+                    }
                 }
             }
             Event::TrialEnded(trial) => self.show_trial(trial),
@@ -94,6 +98,12 @@ impl Console {
                 self.suite_ended = true;
                 self.end_of_suite(*elapsed, *failures, *too_many_failures);
             }
+            Event::Searching { stage, done, total } => self.show_stage(stage, *done, *total),
+            Event::Detected {
+                suspects,
+                orders,
+                elapsed,
+            } => self.end_of_detection(*suspects, *orders, *elapsed),
             Event::Judged(finding) => self.show_verdict(finding),
             Event::Ended(_) => self.close(),
             // These stand in the report.
@@ -145,7 +155,7 @@ impl Console {
 
     /// Half of a test that is run twice: its outcome is shown where it is not a pass.
     fn show_pair(&mut self, trial: &Trial) {
-        if self.suite_ended {
+        if self.suite_ended || trial.rung == Rung::Once(Setting::Alone) {
             return;
         }
         let is_second = matches!(trial.rung, Rung::Again(_));
@@ -199,6 +209,48 @@ impl Console {
         };
         self.line(&format!("{tests} failed in {place}; {what}"));
         self.open_bar(failures, "verdicts");
+    }
+
+    fn show_stage(&mut self, stage: &Stage, done: usize, total: usize) {
+        let name = |test: &TestId| printable(test.name());
+        let what = match stage {
+            Stage::Alone => "each test alone".to_owned(),
+            Stage::Orders => "the suite in several orders".to_owned(),
+            Stage::Setters(test) => format!("what {} needs", name(test)),
+            Stage::Culprits(test) => format!("the culprits of {}", name(test)),
+            Stage::Others(tests) => {
+                let names: Vec<String> = tests.iter().map(name).collect();
+                format!("what else is changed by {}", names.join(" and "))
+            }
+            Stage::Showing(test) => format!("showing {} in new interpreters", name(test)),
+        };
+        match &self.view {
+            View::Bar(bar) => {
+                bar.set_message(what);
+                bar.update(|state| {
+                    state.set_len(total as u64);
+                    state.set_pos(done as u64);
+                });
+            }
+            View::Plain if self.last_told.elapsed() >= PLAIN_INTERVAL => {
+                self.last_told = Instant::now();
+                self.line(&format!("{what}: {done} of {total} runs"));
+            }
+            View::Plain => {}
+        }
+    }
+
+    fn end_of_detection(&mut self, suspects: usize, orders: usize, elapsed: Duration) {
+        self.suite_ended = true;
+        let orders = plural(orders, "order", "orders");
+        let tests = plural(suspects, "test", "tests");
+        let what = match suspects {
+            0 => "no test ended in different ways".to_owned(),
+            1 => format!("{tests} ended in different ways; looking into it"),
+            _ => format!("{tests} ended in different ways; looking into them"),
+        };
+        self.line(&format!("{orders} in {}: {what}", seconds(elapsed)));
+        self.open_bar(suspects, "runs");
     }
 
     fn show_verdict(&mut self, finding: &Finding) {

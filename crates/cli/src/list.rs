@@ -69,6 +69,8 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             | Event::Unmatched { .. }
             | Event::TrialEnded(_)
             | Event::SuiteEnded { .. }
+            | Event::Searching { .. }
+            | Event::Detected { .. }
             | Event::SessionFailed { .. }
             | Event::Judged(_)
             | Event::Ended(_) => {}

@@ -156,6 +156,20 @@ impl Invocation {
         self.command(&[], args)
     }
 
+    /// The command that looks for the tests that `finding` depends on.
+    pub(crate) fn order(&self, report: &Report, finding: &Finding) -> String {
+        let flags = self
+            .flags
+            .chunks(2)
+            .filter(|flag| flag[0] == "--python" || flag[0] == "--config");
+        let order = Self {
+            verb: "order",
+            flags: flags.flatten().cloned().collect(),
+            ..self.clone()
+        };
+        order.repeat(report, finding)
+    }
+
     fn command(&self, more: &[&str], args: Vec<String>) -> String {
         let mut words = vec!["unflake".to_owned(), self.verb.to_owned()];
         words.extend(self.flags.iter().cloned());
@@ -264,6 +278,7 @@ mod tests {
             comparison: None,
             left_behind: Vec::new(),
             dependence: None,
+            cause: None,
         };
         parse(&report.invocation.repeat(&report, &finding))
     }

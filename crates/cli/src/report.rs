@@ -136,7 +136,7 @@ impl Report {
             Event::CollectionFailed(error) => self.collection_errors.push(error),
             Event::Unmatched { case, why } => self.unmatched.push((case, why)),
             Event::Noted(note) => self.notes.push(note),
-            Event::TrialStarted { .. } => {}
+            Event::TrialStarted { .. } | Event::Searching { .. } | Event::Detected { .. } => {}
             Event::Prepared { test, vm } => self.log(vm, test),
             Event::TrialEnded(trial) => self.read_trial(trial),
             Event::SuiteEnded {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,8 +11,10 @@ use anyhow::Context;
 use camino::Utf8Path;
 use unflake_core::event::{Ending, Event};
 use unflake_core::policy::Policy;
+use unflake_driver::fleet::Interrupter;
+use unflake_driver::ordering::Ordering;
 use unflake_driver::run_error::RunError;
-use unflake_driver::session::Session;
+use unflake_driver::session::{Session, Wish};
 
 use crate::Exit;
 use crate::args::{Format, RunArgs};
@@ -35,26 +38,21 @@ pub(crate) fn examine(
     let Settings { wish, policy } = Settings::for_run(args)?;
     let junit = args.result.junit.as_deref().map(create).transpose()?;
     let mut report = Report::new(invocation(args, &wish.project.folder));
-    let (sender, events) = channel::<Event>();
-    let session = Session::new(wish, sender).map_err(RunError::from)?;
-    let interrupter = session.interrupter();
-    ctrlc::set_handler(move || interrupter.interrupt()).context("cannot listen for Ctrl-C")?;
-
-    let work = thread::spawn(move || work(session));
-    let mut console = Console::new();
-    while let Ok(first) = events.recv() {
-        for event in std::iter::once(first).chain(events.try_iter()) {
-            console.show(&event);
-            report.read(event);
+    let interrupter = Arc::new(Mutex::new(None));
+    let current = Arc::clone(&interrupter);
+    let stop = move || {
+        let current = current.lock();
+        if let Some(interrupter) = current.expect("nobody panics with it").as_ref() {
+            Interrupter::interrupt(interrupter);
         }
-        // Nobody reads a screen faster, and the tests can use the processor.
-        thread::sleep(Duration::from_millis(5));
+    };
+    ctrlc::set_handler(stop).context("cannot listen for Ctrl-C")?;
+    let again = wish.clone();
+    if !watch(wish, work, &interrupter, &mut report)? {
+        return Ok(Exit::OurBug);
     }
-    console.close();
-    match work.join() {
-        Ok(result) => result?,
-        // The panic has printed itself: it is our bug, and there is no report to trust.
-        Err(_) => return Ok(Exit::OurBug),
+    if args.explain && !explain_order(args, again, &interrupter, &mut report)? {
+        return Ok(Exit::OurBug);
     }
     report.elapsed = started.elapsed();
 
@@ -67,6 +65,75 @@ pub(crate) fn examine(
     }
     github::write(&report, &mut std::io::stderr()).context("cannot write GitHub's step summary")?;
     Ok(exit)
+}
+
+/// Lets one session work, and reads its events. False if it broke down by a bug of ours.
+fn watch(
+    wish: Wish,
+    work: impl FnOnce(Session) -> Result<(), RunError> + Send + 'static,
+    interrupter: &Mutex<Option<Interrupter>>,
+    report: &mut Report,
+) -> anyhow::Result<bool> {
+    let (sender, events) = channel::<Event>();
+    let session = Session::new(wish, sender).map_err(RunError::from)?;
+    *interrupter.lock().expect("nobody panics with it") = Some(session.interrupter());
+    let work = thread::spawn(move || work(session));
+    let mut console = Console::new();
+    while let Ok(first) = events.recv() {
+        for event in std::iter::once(first).chain(events.try_iter()) {
+            console.show(&event);
+            report.read(event);
+        }
+        // Nobody reads a screen faster, and the tests can use the processor.
+        thread::sleep(Duration::from_millis(5));
+    }
+    console.close();
+    match work.join() {
+        Ok(result) => result.map(|()| true).map_err(Into::into),
+        // The panic has printed itself: it is our bug, and there is no report to trust.
+        Err(_) => Ok(false),
+    }
+}
+
+/// Looks for the tests that order-dependent failures depend on, and adds what is found to the report.
+fn explain_order(
+    args: &RunArgs,
+    wish: Wish,
+    interrupter: &Mutex<Option<Interrupter>>,
+    report: &mut Report,
+) -> anyhow::Result<bool> {
+    let dependent = report.findings.iter();
+    let dependent = dependent.filter(|finding| finding.verdict.depends_on_order());
+    let tests: Vec<String> = dependent.map(|one| one.test.name().to_owned()).collect();
+    if tests.is_empty() || report.ending == Some(Ending::Interrupted) {
+        return Ok(true);
+    }
+    let ordering = Ordering {
+        tests,
+        ..Ordering::default()
+    };
+    let mut found = Report::new(Invocation::of_order(args, &wish.project.folder));
+    let is_sound = watch(
+        wish,
+        move |session| session.order(&ordering),
+        interrupter,
+        &mut found,
+    )?;
+    for finding in &mut report.findings {
+        let explained = found
+            .findings
+            .iter_mut()
+            .find(|one| one.test == finding.test);
+        if let Some(explained) = explained {
+            finding.dependence = explained.dependence.take();
+            finding.cause = explained.cause.take();
+        }
+    }
+    report.notes.append(&mut found.notes);
+    if found.ending == Some(Ending::Interrupted) {
+        report.ending = found.ending;
+    }
+    Ok(is_sound)
 }
 
 fn judge(report: &Report, policy_is_met: bool) -> Exit {

@@ -58,6 +58,24 @@ pub enum Event {
         /// Whether that is too many to rerun.
         too_many_failures: bool,
     },
+    /// A search goes on.
+    Searching {
+        /// What is being done.
+        stage: Stage,
+        /// How many orders have run.
+        done: usize,
+        /// How many are to run.
+        total: usize,
+    },
+    /// A search knows which tests ended in different ways; it looks into them now.
+    Detected {
+        /// How many.
+        suspects: usize,
+        /// In how many orders the suite was run, or the tests that were asked about.
+        orders: usize,
+        /// What that took on the wall clock.
+        elapsed: Duration,
+    },
     /// The framework's own session failed for a reason that is no test's.
     SessionFailed {
         /// Where.
@@ -69,6 +87,23 @@ pub enum Event {
     Judged(Finding),
     /// Nothing more will happen.
     Ended(Ending),
+}
+
+/// What a search for order dependence is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Running each test alone.
+    Alone,
+    /// Running the suite in several orders.
+    Orders,
+    /// Running each test before one that has never passed.
+    Setters(TestId),
+    /// Looking for the culprits of a test.
+    Culprits(TestId),
+    /// Trying culprits on all other tests.
+    Others(Vec<TestId>),
+    /// Showing a finding in new interpreters.
+    Showing(TestId),
 }
 
 /// What the framework found.

@@ -11,7 +11,6 @@ pub mod orders;
 use std::time::Duration;
 
 use crate::sequential::{ERROR, chance_of};
-use crate::state::Cause;
 use crate::test::TestId;
 use answers::{Answers, Ends, Hit, Need, Oracle, at_least, rates};
 use culprits::minimise;
@@ -88,8 +87,8 @@ pub struct Dependence {
     pub spent: Duration,
     /// Whether the search ended before it was done.
     pub is_cut: bool,
-    /// The state by which the first set of culprits does it, if that was looked into.
-    pub cause: Option<Cause>,
+    /// Whether the culprits are files, and their import does it.
+    pub by_import: bool,
 }
 
 /// Tests that make another end otherwise than alone.

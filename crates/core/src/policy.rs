@@ -54,6 +54,7 @@ mod tests {
             comparison: None,
             left_behind: Vec::new(),
             dependence: None,
+            cause: None,
         }
     }
 

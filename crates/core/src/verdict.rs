@@ -3,6 +3,7 @@
 use crate::comparison::Comparison;
 use crate::nio::Nio;
 use crate::order::Dependence;
+use crate::state::Cause;
 use crate::test::TestId;
 use crate::trial::Trial;
 
@@ -21,6 +22,8 @@ pub struct Finding {
     pub left_behind: Vec<String>,
     /// Which tests it depends on, if that was looked into.
     pub dependence: Option<Box<Dependence>>,
+    /// The state behind it, if that was looked into.
+    pub cause: Option<Box<Cause>>,
 }
 
 /// What a failing test is.
@@ -137,6 +140,29 @@ impl Verdict {
             | Self::NioAfterOthers
             | Self::Victim
             | Self::NonDeterministic
+            | Self::Unclear(_)
+            | Self::Unexamined(_) => false,
+        }
+    }
+
+    /// Whether what ran before it decides how it ends, as far as is known.
+    pub fn depends_on_order(self) -> bool {
+        match self {
+            Self::Flaky(Flakiness::StateDependent)
+            | Self::NioAfterOthers
+            | Self::Victim
+            | Self::Brittle => true,
+            Self::Flaky(
+                Flakiness::NonBursty
+                | Flakiness::Bursty
+                | Flakiness::Disturbed
+                | Flakiness::Unplaced
+                | Flakiness::Untouched,
+            )
+            | Self::Nio(_)
+            | Self::NonDeterministic
+            | Self::PreExisting
+            | Self::Broken(_)
             | Self::Unclear(_)
             | Self::Unexamined(_) => false,
         }

@@ -119,13 +119,14 @@ impl Session {
             self.leave(Some(lane.vm))?;
             return Ok(None);
         }
-        let Some(Happening::Changed(_, pieces, more)) =
+        let Some(Happening::Changed(_, mut pieces, more)) =
             self.tell_state(&lane, &Command::Compare {})?
         else {
             self.leave(Some(lane.vm))?;
             return Ok(None);
         };
         unseen.extend(more);
+        self.tell_as_own(&lane, &mut pieces);
         if let Some(workspace) = &mut lane.workspace {
             workspace.mark().map_err(StartError::Scratch)?;
         }
@@ -134,6 +135,23 @@ impl Session {
             pieces,
             unseen,
         }))
+    }
+
+    /// Paths of a copy in what pieces were and are, as the user's own.
+    fn tell_as_own(&self, lane: &Lane, pieces: &mut [Piece]) {
+        let Some(workspace) = &lane.workspace else {
+            return;
+        };
+        let own = self.place(None);
+        let temporary = workspace.temporary();
+        for piece in pieces {
+            let texts = [piece.before.as_mut(), piece.after.as_mut()];
+            for text in texts.into_iter().flatten() {
+                *text = text
+                    .replace(workspace.files().as_str(), own.as_str())
+                    .replace(temporary.as_str(), "$TMPDIR");
+            }
+        }
     }
 
     /// Whether the test passes with these pieces put back; `None` if that cannot be told.

@@ -20,9 +20,9 @@ use unflake_core::verdict::Verdict;
 use crate::asked::Asked;
 use crate::comparing::watch;
 use crate::fleet::Happening;
-use crate::protocol::{Command, Name, Target};
+use crate::protocol::{Command, Name, Target, Worker};
 use crate::pytest::Project;
-use crate::session::{Halt, Mould, Session};
+use crate::session::{Halt, Mould, Session, Suspect};
 
 /// A test in a fork gets at least this long before the fork itself is blamed for the delay.
 const FORK_PATIENCE: Duration = Duration::from_secs(30);
@@ -231,6 +231,18 @@ impl Session {
 
     /// Waits until a new interpreter has listed a suspect; what it said instead if it has not.
     pub(crate) fn await_test(&mut self, at: usize, vm: VmId) -> Result<Option<String>, Halt> {
+        let Suspect { test, worker, .. } = &self.suspects[at];
+        let (test, worker) = (test.clone(), worker.clone());
+        self.await_test_of(&test, worker, vm)
+    }
+
+    /// The same for any test.
+    pub(crate) fn await_test_of(
+        &mut self,
+        test: &TestId,
+        worker: Option<Worker>,
+        vm: VmId,
+    ) -> Result<Option<String>, Halt> {
         let patience = COLLECTING.max(self.collecting * 10);
         let deadline = Instant::now() + patience;
         loop {
@@ -242,11 +254,9 @@ impl Session {
                     )));
                 }
                 Happening::Parsed(parsed, _) if parsed == vm => {
-                    let worker = self.suspects[at].worker.clone();
-                    self.fleet.collect(vm, worker);
+                    self.fleet.collect(vm, worker.clone());
                 }
                 Happening::Ready(ready, collected) if ready == vm => {
-                    let test = &self.suspects[at].test;
                     let mut tests = collected.tests.iter();
                     let is_there = tests.any(|listed| listed.name.to_id() == *test);
                     if is_there && !collected.blocked {

@@ -12,6 +12,7 @@ use unflake_core::nio::{Pair, Setting, Shape, Step, next_step};
 use unflake_core::outcome::Outcome;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Rung, Trial};
+use unflake_core::verdict::Verdict;
 
 use crate::lanes::{Lane, Manner};
 use crate::protocol::Between;
@@ -189,6 +190,7 @@ impl Session {
             used: None,
             left_behind: Vec::new(),
             dependence: None,
+            cause: None,
             is_judged: false,
         });
     }
@@ -207,7 +209,15 @@ impl Session {
                 let seen = pairs.entry(test).or_default();
                 while !self.suspects[at].is_judged {
                     match next_step(seen) {
-                        Step::Conclude(Some(verdict)) => self.judge(at, verdict, None),
+                        Step::Conclude(Some(verdict)) => {
+                            if let Verdict::Nio(_) = verdict {
+                                let test = self.suspects[at].test.clone();
+                                let own = std::slice::from_ref(&test);
+                                let cause = self.find_cause(own, &test, true)?;
+                                self.suspects[at].cause = cause.map(Box::new);
+                            }
+                            self.judge(at, verdict, None);
+                        }
                         Step::Conclude(None) => self.suspects[at].is_judged = true,
                         Step::Run(Setting::Replay | Setting::Plain) => break,
                         Step::Run(setting) => {

@@ -21,6 +21,7 @@ pub mod fleet;
 pub mod git;
 mod hub;
 pub mod hunt;
+mod imports;
 pub mod interpreter;
 mod lanes;
 mod look;

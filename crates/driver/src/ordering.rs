@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use unflake_core::event::{Ending, Event, Note};
+use unflake_core::event::{Ending, Event, Note, Stage};
 use unflake_core::nio::Setting;
 use unflake_core::order::answers::Answers;
 use unflake_core::order::orders::order;
@@ -33,8 +33,19 @@ pub struct Ordering {
     pub budget: Option<Duration>,
 }
 
-/// So many orders are run before the time is looked at.
-const CHUNK: usize = 32;
+impl Default for Ordering {
+    fn default() -> Self {
+        Self {
+            tests: Vec::new(),
+            seed: 1,
+            rounds: 10,
+            budget: None,
+        }
+    }
+}
+
+/// So many tests are run before the time is looked at.
+const CHUNK: usize = 100;
 /// So many sets of culprits are tried on all other tests.
 const MOST_SETS: usize = 40;
 /// So many leads are followed for one test.
@@ -50,6 +61,8 @@ struct Search {
     /// What was found, by test.
     found: BTreeMap<TestId, Found>,
     deadline: Option<Instant>,
+    /// In how many orders the suite was run.
+    orders: usize,
 }
 
 struct Found {
@@ -67,7 +80,11 @@ impl Search {
     /// The sets of culprits that are known so far, those that were named first.
     fn sets(&self) -> Vec<Vec<TestId>> {
         let mut sets: Vec<Vec<TestId>> = Vec::new();
-        for found in self.found.values() {
+        let tested = self
+            .found
+            .values()
+            .filter(|found| !found.dependence.by_import);
+        for found in tested {
             for culprit in &found.dependence.diagnosis.culprits {
                 if !sets.contains(&culprit.tests) {
                     sets.push(culprit.tests.clone());
@@ -106,16 +123,17 @@ impl Session {
             answers: HashMap::new(),
             found: BTreeMap::new(),
             deadline: wish.budget.map(|budget| began + budget),
+            orders: 0,
         };
         if named.is_empty() {
             self.detect_orders(&mut search, wish)?;
         } else {
             self.detect_named(&mut search, &named, wish)?;
         }
-        self.tell(Event::SuiteEnded {
-            elapsed: began.elapsed().max(Duration::from_millis(1)),
-            failures: search.book.suspects(&self.tests).len(),
-            too_many_failures: false,
+        self.tell(Event::Detected {
+            suspects: search.book.suspects(&self.tests).len(),
+            orders: search.orders,
+            elapsed: began.elapsed(),
         });
         self.look_into(&mut search, &named)?;
         if search.is_over() {
@@ -151,10 +169,10 @@ impl Session {
             .iter()
             .map(|test| vec![test.id.clone()])
             .collect();
-        self.run_orders(search, &alone, Setting::Alone)?;
+        self.run_orders(search, &alone, &Stage::Alone)?;
         let orders = (0..wish.rounds).map(|number| order(&self.tests, wish.seed, number).1);
         let orders: Vec<Vec<TestId>> = orders.collect();
-        self.run_orders(search, &orders, Setting::Ordered)?;
+        self.run_orders(search, &orders, &Stage::Orders)?;
         // A test that has never passed may need one that is undone by the next in all these orders.
         for test in search.book.never_passed(&self.tests) {
             let singles = self
@@ -162,7 +180,7 @@ impl Session {
                 .into_iter()
                 .map(|other| vec![other, test.clone()]);
             let singles: Vec<Vec<TestId>> = singles.collect();
-            self.run_orders(search, &singles, Setting::Ordered)?;
+            self.run_orders(search, &singles, &Stage::Setters(test))?;
         }
         Ok(())
     }
@@ -175,7 +193,7 @@ impl Session {
         wish: &Ordering,
     ) -> Result<(), Halt> {
         let alone: Vec<Vec<TestId>> = named.iter().map(|test| vec![test.clone()]).collect();
-        self.run_orders(search, &alone, Setting::Alone)?;
+        self.run_orders(search, &alone, &Stage::Alone)?;
         for test in named {
             let place = self.places.get(test).copied().unwrap_or(0);
             let before = self.tests[..place].iter().map(|test| test.id.clone());
@@ -186,7 +204,7 @@ impl Session {
                 all.push(test.clone());
                 orders.push(all);
             }
-            self.run_orders(search, &orders, Setting::Ordered)?;
+            self.run_orders(search, &orders, &Stage::Orders)?;
         }
         Ok(())
     }
@@ -202,18 +220,30 @@ impl Session {
         &mut self,
         search: &mut Search,
         orders: &[Vec<TestId>],
-        setting: Setting,
+        stage: &Stage,
     ) -> Result<Vec<Vec<Trial>>, Halt> {
-        let mut all = Vec::new();
-        for chunk in orders.chunks(CHUNK) {
-            if search.is_over() {
-                break;
-            }
-            let trials = self.run_each(&mut search.lanes, chunk, Manner::once(setting))?;
-            for trials in trials {
+        let setting = match stage {
+            Stage::Alone => Setting::Alone,
+            Stage::Orders
+            | Stage::Setters(_)
+            | Stage::Culprits(_)
+            | Stage::Others(_)
+            | Stage::Showing(_) => Setting::Ordered,
+        };
+        let mut all: Vec<Vec<Trial>> = Vec::new();
+        while all.len() < orders.len() && !search.is_over() {
+            let rest = &orders[all.len()..];
+            let chunk = &rest[..chunk_size(rest, search.lanes.len())];
+            for trials in self.run_each(&mut search.lanes, chunk, Manner::once(setting))? {
                 search.book.note(&trials);
+                search.orders += usize::from(*stage == Stage::Orders);
                 all.push(trials);
             }
+            self.tell(Event::Searching {
+                stage: stage.clone(),
+                done: all.len(),
+                total: orders.len(),
+            });
         }
         Ok(all)
     }
@@ -225,13 +255,19 @@ impl Session {
         loop {
             let is_wanted = |test: &TestId| named.is_empty() || named.contains(test);
             let suspects = search.book.suspects(&self.tests).into_iter();
+            let suspects = suspects.chain(search.book.never_passed(&self.tests));
             let open = suspects.filter(|test| is_wanted(test) && !search.found.contains_key(test));
             let open: Vec<TestId> = open.collect();
             for test in open {
                 if search.is_over() {
                     return Ok(());
                 }
-                let found = self.diagnose(search, &test)?;
+                let mut found = self.diagnose(search, &test)?;
+                if found.dependence.diagnosis.role == Role::Broken
+                    && let Some((dependence, trials)) = self.find_imports(&test, false)?
+                {
+                    found = Found { dependence, trials };
+                }
                 search.found.insert(test, found);
             }
             let sets = search.sets();
@@ -245,7 +281,7 @@ impl Session {
             let others = others.filter(|test| !search.found.contains_key(&test.id));
             let orders = others.map(|test| [&set[..], &[test.id.clone()]].concat());
             let orders: Vec<Vec<TestId>> = orders.collect();
-            self.run_orders(search, &orders, Setting::Ordered)?;
+            self.run_orders(search, &orders, &Stage::Others(set.clone()))?;
             tried.push(set);
         }
     }
@@ -280,7 +316,7 @@ impl Session {
                         runs: answers.runs(),
                         spent: began.elapsed(),
                         is_cut: false,
-                        cause: None,
+                        by_import: false,
                     };
                     let trials = shown;
                     return Ok(Found { dependence, trials });
@@ -290,7 +326,7 @@ impl Session {
                         .iter()
                         .map(|before| [&before[..], &[test.clone()]].concat());
                     let orders: Vec<Vec<TestId>> = orders.collect();
-                    let done = self.run_orders(search, &orders, Setting::Ordered)?;
+                    let done = self.run_orders(search, &orders, &Stage::Culprits(test.clone()))?;
                     let answers = search.answers.entry(test.clone()).or_default();
                     let is_whole = done.len() == orders.len();
                     for (before, trials) in befores.iter().zip(done) {
@@ -302,7 +338,7 @@ impl Session {
                             runs: answers.runs(),
                             spent: began.elapsed(),
                             is_cut: true,
-                            cause: None,
+                            by_import: false,
                         };
                         let trials = shown;
                         return Ok(Found { dependence, trials });
@@ -316,9 +352,10 @@ impl Session {
     fn conclude(&mut self, search: Search) -> Result<(), Halt> {
         for (test, found) in search.found {
             let Found {
-                mut dependence,
+                dependence,
                 mut trials,
             } = found;
+            let mut cause = None;
             let diagnosis = &dependence.diagnosis;
             let mut verdict = match diagnosis.role {
                 Role::Victim => Verdict::Victim,
@@ -330,7 +367,14 @@ impl Session {
             if dependence.is_cut && diagnosis.culprits.is_empty() {
                 verdict = Verdict::Unexamined(Reason::Cut);
             }
-            if let Some(culprit) = diagnosis.culprits.first() {
+            self.tell(Event::Searching {
+                stage: Stage::Showing(test.clone()),
+                done: 0,
+                total: 1,
+            });
+            if let Some(culprit) = diagnosis.culprits.first()
+                && !dependence.by_import
+            {
                 let after = [&culprit.tests[..], &[test.clone()]].concat();
                 let alone = self.run_in_new_interpreter(vec![test.clone()])?;
                 let after = self.run_in_new_interpreter(after)?;
@@ -344,7 +388,7 @@ impl Session {
                     && (is_mixed || ends(&after) == Some(!is_victim));
                 if is_shown {
                     let tests = culprit.tests.clone();
-                    dependence.cause = self.find_cause(&tests, &test, is_victim)?;
+                    cause = self.find_cause(&tests, &test, is_victim)?;
                 } else {
                     verdict = Verdict::Unclear(Doubt::OnlyInForks);
                 }
@@ -361,6 +405,7 @@ impl Session {
                 used: None,
                 left_behind: Vec::new(),
                 dependence: Some(Box::new(dependence)),
+                cause: cause.map(Box::new),
                 is_judged: false,
             });
             self.judge(self.suspects.len() - 1, verdict, None);
@@ -380,6 +425,17 @@ impl Session {
         self.leave(Some(lane.vm))?;
         Ok(trials.into_iter().flatten().collect())
     }
+}
+
+/// How many of these orders run before the time is looked at: at least one in each lane.
+fn chunk_size(orders: &[Vec<TestId>], lanes: usize) -> usize {
+    let mut tests = 0;
+    let long_enough = orders.iter().position(|order| {
+        tests += order.len();
+        tests >= CHUNK
+    });
+    let size = long_enough.map_or(orders.len(), |last| last + 1);
+    size.max(lanes).min(orders.len())
 }
 
 /// What a copy of a VM costs beside its tests, in seconds.

@@ -194,6 +194,11 @@ impl Project {
     ///
     /// `None` if the test's name does not begin with a file, so that pytest could not select it.
     pub(crate) fn start_alone(setup: &Setup, test: &TestId) -> Option<Command> {
+        Self::start_among(setup, &[], test)
+    }
+
+    /// Starts pytest for one test and some files before it.
+    pub(crate) fn start_among(setup: &Setup, files: &[&str], test: &TestId) -> Option<Command> {
         let root = &setup.root;
         let (file, rest) = test.name().split_once("::").unwrap_or((test.name(), ""));
         if !root.join(file).is_file() || file.contains('[') {
@@ -208,6 +213,7 @@ impl Project {
         }
         args.push(format!("--rootdir={root}"));
         args.extend(setup.replay.iter().cloned());
+        args.extend(files.iter().map(|file| root.join(file).into_string()));
         let separator = if rest.is_empty() { "" } else { "::" };
         args.push(format!("{}{separator}{rest}", root.join(file)));
         Some(Command::Start {

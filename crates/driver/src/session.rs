@@ -18,6 +18,7 @@ use unflake_core::event::{Ending, Event, Note};
 use unflake_core::ladder::{Stage, Step, next_step};
 use unflake_core::order::Dependence;
 use unflake_core::plan::Plan;
+use unflake_core::state::Cause;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
 use unflake_core::verdict::{Doubt, Finding, Reason, Verdict};
@@ -98,6 +99,8 @@ pub(crate) struct Suspect {
     pub(crate) left_behind: Vec<String>,
     /// Which tests it depends on, if that was looked into.
     pub(crate) dependence: Option<Box<Dependence>>,
+    /// The state behind it, if that was looked into.
+    pub(crate) cause: Option<Box<Cause>>,
     pub(crate) is_judged: bool,
 }
 
@@ -260,6 +263,7 @@ impl Session {
                 used: None,
                 left_behind: Vec::new(),
                 dependence: None,
+                cause: None,
                 is_judged: false,
             });
         }
@@ -319,6 +323,7 @@ impl Session {
             comparison,
             left_behind: suspect.left_behind.clone(),
             dependence: suspect.dependence.clone(),
+            cause: suspect.cause.clone(),
         };
         self.tell(Event::Judged(finding));
     }

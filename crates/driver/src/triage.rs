@@ -129,6 +129,7 @@ impl Session {
             used: None,
             left_behind: Vec::new(),
             dependence: None,
+            cause: None,
             is_judged: false,
         });
     }

@@ -82,8 +82,11 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
             printable(&line)
         );
     }
-    let order = finding.dependence.iter();
-    for (title, line) in order.flat_map(|dependence| order::describe(dependence)) {
+    let dependence = finding.dependence.iter();
+    let cause = finding.cause.iter();
+    let passes_alone = finding.verdict != Verdict::Brittle;
+    let cause = cause.flat_map(|cause| order::describe_cause(cause, passes_alone));
+    for (title, line) in dependence.flat_map(|one| order::describe(one)).chain(cause) {
         let title = style(format!("{title}:")).dim();
         let _ = writeln!(text, "           {title} {}", printable(&line));
     }
@@ -91,6 +94,11 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         let title = style("it changed:").dim();
         let files = printable(&finding.left_behind.join(", "));
         let _ = writeln!(text, "           {title} {}", cut(&files, 200));
+    }
+    if finding.verdict.depends_on_order() && finding.dependence.is_none() {
+        let command = report.invocation.order(report, finding);
+        let title = style("which tests does it depend on:").dim();
+        let _ = writeln!(text, "           {title} {}", printable(&command));
     }
     let repeat = report.invocation.repeat(report, finding);
     let _ = writeln!(

@@ -12,7 +12,7 @@ use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
 
 use self::changes::{JsonChanges, to_json_changes};
-use self::order::{JsonOrder, to_json_order};
+use self::order::{JsonCause, JsonOrder, to_json_cause, to_json_order};
 use super::{Counts, Report, describe_note};
 
 /// The schema's name and version.
@@ -83,6 +83,7 @@ struct JsonFinding<'a> {
     changes: Option<JsonChanges<'a>>,
     left_behind: &'a [String],
     order: Option<JsonOrder<'a>>,
+    cause: Option<JsonCause<'a>>,
     recipe: Option<[String; 2]>,
     attempts: Vec<JsonTrial<'a>>,
 }
@@ -234,6 +235,7 @@ fn to_json_finding<'a>(report: &'a Report, finding: &'a Finding) -> JsonFinding<
         changes: finding.comparison.as_ref().map(to_json_changes),
         left_behind: &finding.left_behind,
         order: finding.dependence.as_deref().map(to_json_order),
+        cause: finding.cause.as_deref().map(to_json_cause),
         recipe: report
             .invocation
             .recipe(report, finding)

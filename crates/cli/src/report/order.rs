@@ -15,6 +15,8 @@ pub(crate) fn describe(dependence: &Dependence) -> Vec<(&'static str, String)> {
     let diagnosis = &dependence.diagnosis;
     let mut lines = Vec::new();
     let title = match diagnosis.role {
+        Role::Victim if dependence.by_import => "fails if imported",
+        Role::Brittle if dependence.by_import => "passes if imported",
         Role::Victim => "fails after",
         Role::Brittle => "passes after",
         Role::Random | Role::Broken | Role::Independent => "after",
@@ -28,9 +30,6 @@ pub(crate) fn describe(dependence: &Dependence) -> Vec<(&'static str, String)> {
     if !diagnosis.cleaners.is_empty() {
         lines.push(("unless in between", name_some(&diagnosis.cleaners)));
     }
-    if let Some(cause) = &dependence.cause {
-        lines.extend(describe_cause(cause, diagnosis.role));
-    }
     let runs = plural(dependence.runs as usize, "run", "runs");
     let mut effort = format!("{runs} of it in {}", seconds(dependence.spent));
     if !diagnosis.is_complete {
@@ -41,12 +40,8 @@ pub(crate) fn describe(dependence: &Dependence) -> Vec<(&'static str, String)> {
 }
 
 /// The state behind it: what was shown, or what is left to suspect.
-fn describe_cause(cause: &Cause, role: Role) -> Vec<(&'static str, String)> {
-    let verb = if role == Role::Brittle {
-        "fail"
-    } else {
-        "pass"
-    };
+pub(crate) fn describe_cause(cause: &Cause, passes_alone: bool) -> Vec<(&'static str, String)> {
+    let verb = if passes_alone { "pass" } else { "fail" };
     let mut lines = Vec::new();
     for (at, shown) in cause.shown.iter().enumerate() {
         let what = describe_shown(shown);

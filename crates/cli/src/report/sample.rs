@@ -129,6 +129,7 @@ fn judged(id: &str, verdict: Verdict, trials: &[Trial]) -> Event {
         comparison: (id == BROKEN).then(comparison),
         left_behind: Vec::new(),
         dependence: None,
+        cause: None,
     })
 }
 

@@ -12,7 +12,7 @@ pub(super) struct JsonOrder<'a> {
     alone: JsonEnds,
     culprits: Vec<JsonCulprit<'a>>,
     cleaners: Vec<&'a str>,
-    cause: Option<JsonCause<'a>>,
+    by_import: bool,
     complete: bool,
     cut: bool,
     runs: u32,
@@ -27,7 +27,7 @@ struct JsonCulprit<'a> {
 }
 
 #[derive(Serialize)]
-struct JsonCause<'a> {
+pub(super) struct JsonCause<'a> {
     shown: Vec<JsonPiece<'a>>,
     joint: bool,
     suspects: Vec<JsonPiece<'a>>,
@@ -72,7 +72,7 @@ pub(super) fn to_json_order(dependence: &Dependence) -> JsonOrder<'_> {
         alone: to_json_ends(diagnosis.alone),
         culprits: culprits.collect(),
         cleaners: diagnosis.cleaners.iter().map(TestId::name).collect(),
-        cause: dependence.cause.as_ref().map(to_json_cause),
+        by_import: dependence.by_import,
         complete: diagnosis.is_complete,
         cut: dependence.is_cut,
         runs: dependence.runs,
@@ -80,7 +80,7 @@ pub(super) fn to_json_order(dependence: &Dependence) -> JsonOrder<'_> {
     }
 }
 
-fn to_json_cause(cause: &Cause) -> JsonCause<'_> {
+pub(super) fn to_json_cause(cause: &Cause) -> JsonCause<'_> {
     JsonCause {
         shown: cause.shown.iter().map(to_json_piece).collect(),
         joint: cause.is_joint,
