@@ -130,7 +130,7 @@ class Bench:
         report, found = json.loads(out), {}
         for finding in report["findings"]:
             order = finding.get("order") or {}
-            cause = order.get("cause") or {"shown": [], "suspects": []}
+            cause = finding.get("cause") or {"shown": [], "suspects": []}
             culprits = order.get("culprits", [])
             found[finding["id"]] = {
                 "role": " ".join(filter(None, (finding["verdict"], finding["kind"]))),

@@ -102,7 +102,7 @@ impl Comparison {
         self.compare(pending, (id, "ordered"), &ordered, &sequences);
         let cleaners: BTreeSet<String> = texts(&order["cleaners"]);
         self.compare(pending, (id, "cleaners"), &cleaners, &planted.cleaners);
-        self.compare_cause(id, planted, &order["cause"]);
+        self.compare_cause(id, planted, &found["cause"]);
     }
 
     /// Of the pieces that are shown, or suspects where none is, exactly the planted one is there.
