@@ -348,7 +348,18 @@ The files that cannot be ruled out, by the number of commits that changed them: 
 {lessons}
 {troubles}"""
 
-LESSONS = """TODO"""
+LESSONS = """\
+- The shares depend on the project more than on the method. In a library of independent modules a test file
+  imports what it tests, and most commits leave it alone. Where every test file imports the whole package, one
+  changed line of module-level code reaches all of them: those medians are far below the thesis's, whose
+  projects are many times larger.
+- Blocks are worth most in just these small packages: a change inside a function counts only for the files that
+  ran it, and the median rises by up to twice the share by whole files. In a library of independent modules
+  they change next to nothing, because whoever imports a module runs most of it.
+- Files that cannot be ruled out (workflows, `tox.ini`, `setup.py`) cost the second most. A project that knows
+  better can cut the list with `[intersect] never` in `unflake.toml`; the column without the list shows the
+  most that this can bring.
+- What could not be watched hardly matters here. Suites that start many programs would say otherwise."""
 
 
 def write_rows(head: str, lines: List[str]) -> str:

@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 import threading
+from random import getstate, setstate
 from typing import Any, Optional
 
 import pytest
@@ -22,6 +23,7 @@ class Forks:
     def __init__(self, channel: Channel, stacks: StackDump) -> None:
         self._channel, self._stacks = channel, stacks
         self.is_copy = False
+        self._chance: Any = None
         self.leave = os._exit  # Taken now: a test may replace it and forget to put it back.
 
     def make(self, session: Any, vm: int) -> None:
@@ -33,6 +35,7 @@ class Forks:
             # pytest's failure texts ask which module a frame belongs to, and the first answer takes
             # tens of milliseconds: what is known here is known in every copy.
             inspect.getmodule(sys._getframe())
+        self._keep_chance()
         child = os.fork()
         if child:
             with contextlib.suppress(ChildProcessError):  # The project may have SIGCHLD ignored.
@@ -44,6 +47,7 @@ class Forks:
         if os.fork():
             os._exit(0)
         os.setpgid(0, 0)
+        self._put_chance_back()
         self.is_copy = True
         self._channel.move(vm)
         self._stacks.arm(vm)
@@ -59,9 +63,11 @@ class Forks:
         if why is not None:
             self._channel.say(say="unforked", vm=None, why=why)
             return False
+        self._keep_chance()
         child = os.fork()
         if child == 0:
             os.setpgid(0, 0)
+            self._put_chance_back()
             self._channel.adopt()
             renew_capture(session.config)
             self._channel.say(say="apart", pid=os.getpid())
@@ -72,6 +78,14 @@ class Forks:
             os.killpg(child, signal.SIGKILL)
         self._channel.say(say="rejoined", how=how)
         return False
+
+
+    def _keep_chance(self) -> None:
+        """Python gives a copy another state of `random`; tests may rest on the one that they set."""
+        self._chance = getstate()
+
+    def _put_chance_back(self) -> None:
+        setstate(self._chance)
 
 
 def wait_for(child: int) -> Optional[str]:
@@ -116,10 +130,21 @@ def renew_capture(config: Any) -> None:
             continue  # Captured in memory, or not at all.
         target: Any = getattr(stream, "targetfd", None)
         follows = target is not None and os.path.sameopenfile(target, fd)
-        with tempfile.TemporaryFile(buffering=0) as fresh:
-            os.dup2(fresh.fileno(), fd, inheritable=False)
+        fresh = open_nameless()
+        os.dup2(fresh, fd, inheritable=False)
+        os.close(fresh)
         if follows:
             os.dup2(fd, target)
+
+
+def open_nameless() -> int:
+    """A new file without a name. In memory it is there at once: a copy for one test lives for
+    milliseconds, and to find a name takes one of them."""
+    try:
+        return os.memfd_create("unflake")
+    except (AttributeError, OSError):
+        with tempfile.TemporaryFile(buffering=0) as file:
+            return os.dup(file.fileno())
 
 
 def introduction(vm: int, stacks: StackDump) -> Message:

@@ -161,6 +161,8 @@ class Items:
     def tear_down_all(self, session: Any) -> Optional[str]:
         """Ends every fixture that is still alive, so that the rerun sets all of them up anew."""
         state = session._setupstate
+        if not state.stack:
+            return None
         try:
             if "item" in inspect.signature(state.teardown_exact).parameters:
                 state.teardown_exact(None, None)  # pytest 6

@@ -21,6 +21,7 @@ What objects hold lives on as long as the snapshot does.
 """
 
 import gc
+from functools import partial
 from time import perf_counter
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
@@ -31,9 +32,16 @@ from unflake_state_nodes import WHOLE, Change, Node
 from unflake_state_objects import Globals, Start
 from unflake_state_probes import Probe
 from unflake_state_process import process_probes
-from unflake_state_pytest import fixture_start, live_fixtures, parameter_starts, session_of
+from unflake_state_pytest import (
+    end_fixture,
+    fixture_places,
+    fixture_start,
+    live_fixtures,
+    parameter_starts,
+    session_of,
+)
 from unflake_state_settings import Quiet, setting_probes
-from unflake_state_values import ABSENT, ATOM_IDS, is_code, is_mock, module_dict, show_change
+from unflake_state_values import ABSENT, ATOM_IDS, TEXT_LIMIT, cut, is_code, is_mock, module_dict, show_change
 from unflake_state_walk import STEPS, Walk
 
 MARK_SECONDS, MARK_OBJECTS = 2.0, 1_000_000
@@ -101,11 +109,16 @@ class State:
         walk.begin([fixture_start(self.fixtures), *parameter_starts(session)])
         foreign = Foreign(walk.seen)
         walk.go()
+        unseen = walk.unseen()
         for name, module, whose in every:
-            if whose not in (OURS, PROJECT):
+            if whose in (OURS, PROJECT):
+                continue
+            try:
                 foreign.add(name, module, whose)
+            except Exception as error:
+                unseen.append(f"module {name}: {type(error).__name__}: {error}"[:200])
         self.nodes = walk.nodes + foreign.nodes
-        return walk.unseen(), len(walk.seen)
+        return unseen, len(walk.seen)
 
     def _take(self, probe: Probe, unseen: List[str]) -> None:
         try:
@@ -148,20 +161,27 @@ class State:
                 None if new is ABSENT else probe.show(new),
             )
             if texts[0] == texts[1] and texts[1] is not None:
-                texts = (texts[0], texts[1] + " (another one)")
+                texts = (texts[0], cut(texts[1], TEXT_LIMIT - 14) + " (another one)")
             piece = self._make_piece(
                 probe.kind, path, texts, probe.can_put(path, old, new), probe.write(path)
             )
-            self._add(piece, lambda probe=probe, path=path, old=old, new=new: probe.put(path, old, new))  # type: ignore[misc]
+            self._add(piece, partial(probe.put, path, old, new))
 
     def _compare_fixtures(self) -> None:
-        now = live_fixtures(session_of(self._config))
+        session = session_of(self._config)
+        now = live_fixtures(session)
         for path in sorted({*self.fixtures, *now}):
             old, new = self.fixtures.get(path, ABSENT), now.get(path, ABSENT)
             # What a fixture did beside giving a mere number or text is seen elsewhere.
             is_telling = any(one is not ABSENT and id(type(one)) not in ATOM_IDS for one in (old, new))
             if old is not new and is_telling:
-                self._add(self._make_piece("fixture", path, show_change(old, new), False))
+                piece = self._make_piece("fixture", path, show_change(old, new), old is ABSENT)
+                self._add(piece, partial(end_fixture, session, path))
+
+    def fixture_places(self) -> Dict[str, Message]:
+        """Where the wide fixtures are defined that are alive now and were not, by their keys."""
+        places = fixture_places(session_of(self._config))
+        return {f"fixture:{path}": place for path, place in places.items() if path not in self.fixtures}
 
     def _compare_nodes(self, until: float, unseen: List[str]) -> None:
         above: Dict[Tuple[int, Any], Found] = {}

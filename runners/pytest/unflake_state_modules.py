@@ -33,7 +33,16 @@ from unflake_state_walk import is_framework
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 STANDARD = tuple({sysconfig.get_path(key) + os.sep for key in ("stdlib", "platstdlib")})
 # Nobody's; and what pytest itself loads when a test first wants a temporary folder.
-STARTERS = ("__main__", "sitecustomize", "usercustomize", "__mp_main__", "getpass", "pwd", "termios")
+STARTERS = (
+    "__main__",
+    "sitecustomize",
+    "usercustomize",
+    "__mp_main__",
+    "getpass",
+    "pwd",
+    "readline",
+    "termios",
+)
 OURS, PROJECT, INSTALLED, BUILT_IN = "ours", "project", "installed", "built-in"
 # What changes by itself, or is looked at elsewhere with more understanding.
 NOISE: Dict[str, Tuple[str, ...]] = {
@@ -83,18 +92,22 @@ class Modules:
         return found
 
     def _sort(self, name: str, file: Optional[str]) -> str:
+        # Before the rest: the project may itself be a plugin of pytest.
+        if file is not None and name != "__main__" and self.is_project(file):
+            return PROJECT
         if is_framework(name) or name in STARTERS:
             return OURS
         if file is None:
             return BUILT_IN
-        if file.startswith(HERE) and os.path.basename(file).startswith("unflake_"):
-            return OURS
-        if self.is_project(file):
-            return PROJECT
         return BUILT_IN if file.startswith(STANDARD) and "-packages" + os.sep not in file else INSTALLED
 
     def is_project(self, file: str) -> bool:
+        """Whether a module or some code is the project's."""
+        if file.startswith("<"):
+            return False  # Frozen, or made at run time.
         file = os.path.abspath(file)
+        if file.startswith(HERE) and os.path.basename(file).startswith("unflake_"):
+            return False
         for root in self._roots:
             if file.startswith(root) and not file.startswith(STANDARD):
                 # A virtual environment may lie inside the project.
@@ -152,7 +165,10 @@ class ForeignClass(ClassAttributes):
         is_private = type(label) is str and label[:1] == "_" and not is_code(old)
         return is_private and isinstance(self.parent, ForeignGlobals) and self.parent.is_standard()
 
-    def path(self) -> str:
+    def has_own_path(self) -> bool:
+        return True
+
+    def own_path(self) -> str:
         return f"{module_of(self.thing)}.{class_name(self.thing)}"
 
 
@@ -186,7 +202,7 @@ class Foreign:
             shape = shapes.get(id(kind))
             if shape is None:
                 shape = self._shape(kind)
-            if shape is OTHER or id(value) in seen or label in noise:
+            if shape is OTHER or id(value) in seen or type(label) is not str or label in noise:
                 continue
             if shape is CLASS:
                 if not is_class:

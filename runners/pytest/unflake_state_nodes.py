@@ -88,9 +88,20 @@ class Node:
         return f"[{show(label, 60)}]"
 
     def path(self) -> str:
-        if self.parent is None:
-            return str(self.label)
-        return self.parent.path() + self.parent.write(self.label)
+        parts: List[str] = []
+        node = self
+        while node.parent is not None and not node.has_own_path():
+            parts.append(node.parent.write(node.label))
+            node = node.parent
+        parts.append(node.own_path())
+        return "".join(reversed(parts))
+
+    def has_own_path(self) -> bool:
+        """Whether it is called by a name of its own, wherever it was found."""
+        return False
+
+    def own_path(self) -> str:
+        return str(self.label)
 
     def texts(self) -> Tuple[Optional[str], Optional[str]]:
         """The contents as a whole, before and after."""

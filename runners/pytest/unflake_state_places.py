@@ -27,11 +27,12 @@ def locate(state: State, keys: List[str], call: Callable[[], Any]) -> List[Messa
     """Runs `call` traced, after `state.mark()`, and says of each piece that changed where that was.
 
     A place has `key`, `file`, `line` and `function`; the last three are `None` if it did not change, or
-    no line of the project was running.
+    no line of the project was running. A fixture that came alive is placed where it is defined.
     """
     tracer = Tracer(state.modules.is_project, find_looks(state, keys))
     tracer.run(call)
-    return [{"key": key, **tracer.places.get(key, NOWHERE)} for key in keys]
+    defined = state.fixture_places()
+    return [{"key": key, **(tracer.places.get(key) or defined.get(key) or NOWHERE)} for key in keys]
 
 
 class Tracer:
@@ -144,14 +145,14 @@ def probe_look(probe: Probe, table: Dict[str, Any], path: str) -> HasChanged:
 def node_look(nodes: Dict[str, List[Node]], kind: str, path: str) -> Optional[HasChanged]:
     """Looks into the thing itself, or at what the nearest node on its way has under the rest."""
     looks = [contents_look(node) for node in nodes.get(path, []) if not issubclass(type(node), Attributes)]
-    if looks and kind not in NAMES:
-        return any_of(looks)
+    if kind in NAMES:
+        looks = []
     for size in range(len(path) - 1, -1, -1):
         for node in nodes.get(path[:size], []):
             label = find_label(node, path[size:])
             if label is not ABSENT:
-                return label_look(node, label)
-    return None
+                return any_of([*looks, label_look(node, label)])
+    return any_of(looks) if looks else None
 
 
 def contents_look(node: Node) -> HasChanged:
@@ -169,8 +170,8 @@ def nodes_by_path(nodes: List[Node], paths: List[str]) -> Dict[str, List[Node]]:
     texts: Dict[int, Optional[str]] = {}
     for node in nodes:
         text: Optional[str]
-        if node.parent is None or type(node).path is not Node.path:
-            text = node.path()
+        if node.parent is None or node.has_own_path():
+            text = node.own_path()
         else:
             above = texts.get(id(node.parent))
             text = None if above is None else above + node.parent.write(node.label)

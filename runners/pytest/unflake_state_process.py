@@ -15,9 +15,10 @@ from signal import getsignal
 from typing import Any, Dict, List, Optional, Tuple
 
 from unflake_state_probes import Probe, Setting, read_bytes
-from unflake_state_values import ABSENT, show
+from unflake_state_values import ABSENT, dict_getter, show
 
 ENVIRON: Dict[bytes, bytes] = environ.__dict__["_data"]
+thread_dict = dict_getter(threading.Thread)
 SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
 
@@ -113,8 +114,8 @@ class Threads(Probe):
     def take(self) -> Dict[str, Any]:
         found: Dict[str, Any] = {}
         for thread in threading.enumerate():
-            if not thread.__class__.__module__.startswith("unflake"):
-                found[number_twins(str(thread.__dict__.get("_name", "?")), found)] = thread
+            name = thread_dict(thread).get("_name")
+            found[number_twins(name if type(name) is str else "?", found)] = thread
         return found
 
     def is_same(self, before: Any, after: Any) -> bool:

@@ -50,6 +50,7 @@ CLOSED = (
 )  # fmt: skip
 ENVIRONMENT = type(os.environ)  # An abstract class: it would ask the other one.
 FRAMEWORK = ("_pytest", "pytest", "pluggy", "py", "unflake", "xdist", "hypothesis", "coverage", "_hypothesis")
+BYTES = 64 * 1024 * 1024  # so much of arrays and streams is copied in all
 STEPS = 256  # so many nodes between two looks at the clock
 
 
@@ -64,7 +65,7 @@ class Walk:
         self._modules, self._until, self._limit = modules, until, limit
         self._plans: Dict[int, Tuple[Maker, ...]] = dict.fromkeys(ATOM_IDS, ())
         self._kept: List[type] = []  # A type that ends would leave its id to another.
-        self._sights = sights()
+        self._sights, self._bytes = sights(), 0
         self._passages = frozenset(map(id, PASSAGES))
 
     def begin(self, starts: Iterable[Node]) -> None:
@@ -100,7 +101,18 @@ class Walk:
                         except Exception:
                             self.opaque.add(write_class(kind))
                         else:
-                            nodes.append(child)
+                            if type(child) is Hidden and not self._can_hold(child):
+                                self.opaque.add(f"{write_class(kind)} that are large")
+                            else:
+                                nodes.append(child)
+
+    def _can_hold(self, node: Hidden) -> bool:
+        """Whether there is room for a copy of a large thing."""
+        if node.saved is None:
+            return node.kind != "item"
+        parts = node.saved if type(node.saved) is tuple else (node.saved,)
+        self._bytes += sum(len(part) for part in parts if type(part) is bytes or type(part) is str)
+        return self._bytes <= BYTES
 
     def _is_over(self) -> bool:
         return perf_counter() > self._until or len(self.nodes) > self._limit
@@ -127,7 +139,9 @@ class Walk:
         if issubclass(kind, type):
             yield self._enter_class
             return
-        if issubclass(kind, CLOSED) or kind is ENVIRONMENT or is_framework(module_of(kind)):
+        module = module_of(kind)
+        is_ours = is_framework(module) and module not in self._modules
+        if issubclass(kind, CLOSED) or kind is ENVIRONMENT or is_ours:
             return
         yield from self._contents(kind)
         if kind is types.FunctionType:

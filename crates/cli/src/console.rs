@@ -25,6 +25,8 @@ pub(crate) struct Console {
     failed: usize,
     to_judge: usize,
     suite_ended: bool,
+    /// Whether tests are run two times in a row.
+    runs_pairs: bool,
     started: Instant,
     last_told: Instant,
 }
@@ -54,6 +56,7 @@ impl Console {
             failed: 0,
             to_judge: 0,
             suite_ended: false,
+            runs_pairs: false,
             started: Instant::now(),
             last_told: Instant::now(),
         }
@@ -155,6 +158,7 @@ impl Console {
 
     /// Half of a test that is run twice: its outcome is shown where it is not a pass.
     fn show_pair(&mut self, trial: &Trial) {
+        self.runs_pairs = true;
         if self.suite_ended || trial.rung == Rung::Once(Setting::Alone) {
             return;
         }
@@ -202,6 +206,14 @@ impl Console {
             "looking into them"
         };
         let tests = plural(failures, "test", "tests");
+        if self.runs_pairs {
+            let time = seconds(elapsed);
+            self.line(&format!(
+                "{tests} did not pass twice ({time}); running {} alone",
+                if failures == 1 { "it" } else { "them" }
+            ));
+            return self.open_bar(failures, "verdicts");
+        }
         let place = if elapsed.is_zero() {
             "the report".to_owned()
         } else {

@@ -7,6 +7,7 @@ pub mod change;
 pub mod comparison;
 pub mod cost;
 pub mod event;
+pub mod fix;
 pub mod intersect;
 pub mod ladder;
 pub mod nio;

@@ -4,6 +4,8 @@
 
 use std::collections::HashMap;
 
+use crate::fix::Fix;
+
 /// One thing that is not as it was before a test ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -49,6 +51,8 @@ pub struct Cause {
     pub changed: usize,
     /// What could not be looked into.
     pub unseen: Vec<String>,
+    /// A change of a test file that was seen to help.
+    pub fix: Option<Fix>,
 }
 
 /// A piece, and where it was written if that could be seen.

@@ -260,8 +260,8 @@ impl Verdict {
                 "passes and fails under the same conditions: chance, time or something outside"
             }
             Self::Brittle => {
-                "fails alone in every fresh VM and passes only after itself: \
-                 it needs state that its own failed run leaves behind"
+                "fails alone in every fresh VM, and passes only after itself or after other tests: \
+                 it needs state that it does not set up"
             }
             Self::Flaky(Flakiness::Untouched) => {
                 "failed each time, but it uses nothing that changed since the base, and it passes \

@@ -15,7 +15,8 @@ use unflake_core::state::{Cause, Culprits, Piece, Place, Shown, Step, Tried, nex
 use unflake_core::test::TestId;
 
 use crate::fleet::Happening;
-use crate::lanes::{Lane, Manner};
+use crate::lane::Lane;
+use crate::lanes::Manner;
 use crate::protocol::{Command, Name, WirePlace};
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
@@ -32,6 +33,8 @@ struct Scene {
     lane: Lane,
     pieces: Vec<Piece>,
     unseen: Vec<String>,
+    /// Whether copies of the VM do not show it, so that each try has a VM of its own.
+    is_exec: bool,
 }
 
 impl Session {
@@ -47,7 +50,16 @@ impl Session {
             return Ok(None);
         };
         let restorable = scene.pieces.iter().filter(|piece| piece.is_restorable);
-        let restorable: Vec<Piece> = restorable.take(MOST_PIECES).cloned().collect();
+        let mut restorable: Vec<Piece> = restorable.take(MOST_PIECES).cloned().collect();
+        // Threads and child processes do not live on in a copy, and a port stays taken by the original.
+        let control = self.try_piece(&mut scene, culprits, test, Vec::new())?;
+        scene.is_exec = control != Some(!passes_alone);
+        if scene.is_exec {
+            let control = self.try_piece(&mut scene, culprits, test, Vec::new())?;
+            if control != Some(!passes_alone) {
+                restorable.clear();
+            }
+        }
         let mut tried = Tried::new();
         let found = loop {
             match next_step(restorable.len(), &tried) {
@@ -65,6 +77,7 @@ impl Session {
             lane,
             pieces,
             unseen,
+            ..
         } = scene;
         self.leave(Some(lane.vm))?;
         let (mut shown, is_joint) = match found {
@@ -75,7 +88,10 @@ impl Session {
         let changed = pieces.len();
         let named: Vec<Piece> = shown.drain(..).map(|at| restorable[at].clone()).collect();
         let suspects: Vec<Piece> = if named.is_empty() {
-            let suspects = pieces.into_iter().filter(|piece| !piece.is_restorable);
+            // Those that cannot be put back first: nothing speaks against them.
+            let (helpless, other): (Vec<Piece>, Vec<Piece>) =
+                pieces.into_iter().partition(|piece| !piece.is_restorable);
+            let suspects = helpless.into_iter().chain(other);
             suspects.take(MOST_SUSPECTS).collect()
         } else {
             Vec::new()
@@ -87,18 +103,23 @@ impl Session {
             let place = place.and_then(|place| self.to_place(place));
             Shown { piece, place }
         };
-        Ok(Some(Cause {
+        let mut cause = Cause {
             shown: named.into_iter().map(with_place).collect(),
             is_joint,
             suspects: suspects.into_iter().map(with_place).collect(),
             changed,
             unseen,
-        }))
+            fix: None,
+        };
+        if passes_alone {
+            cause.fix = self.find_fix(culprits, test, &cause)?;
+        }
+        Ok(Some(cause))
     }
 
     /// A new interpreter in which the culprits have run.
     fn open_scene(&mut self, culprits: &[TestId], test: &TestId) -> Result<Option<Scene>, Halt> {
-        let mut lane = self.open_another_lane(None)?;
+        let mut lane = self.open_ready_lane()?;
         lane.next = Some(test.clone());
         let Some(Happening::Marked(_, mut unseen)) = self.tell_state(&lane, &Command::Mark {})?
         else {
@@ -134,6 +155,7 @@ impl Session {
             lane,
             pieces,
             unseen,
+            is_exec: false,
         }))
     }
 
@@ -163,18 +185,23 @@ impl Session {
         keys: Vec<String>,
     ) -> Result<Option<bool>, Halt> {
         if scene.lane.is_spent {
-            // Its VM cannot be copied: a thread is alive in it. So each try has one of its own.
+            // Its VM could not be copied, or has run the test itself: each try has one of its own.
             let spent = scene.lane.vm;
             let Some(anew) = self.open_scene(culprits, test)? else {
                 return Ok(None);
             };
-            *scene = anew;
+            let is_exec = scene.is_exec;
+            *scene = Scene { is_exec, ..anew };
             self.leave(Some(spent))?;
         }
         scene.lane.restore = keys;
         let order = vec![vec![test.clone()]];
-        let manner = Manner::once(Setting::Ordered);
+        let manner = Manner {
+            is_apart: !scene.is_exec,
+            ..Manner::once(Setting::Ordered)
+        };
         let trials = self.run_each(std::slice::from_mut(&mut scene.lane), &order, manner)?;
+        scene.lane.is_spent |= scene.is_exec;
         let own = trials.iter().flatten().next_back();
         Ok(own
             .map(|trial| &trial.outcome)
@@ -192,7 +219,7 @@ impl Session {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let lane = self.open_another_lane(None)?;
+        let lane = self.open_ready_lane()?;
         let mut places = Vec::new();
         if let Some(Happening::Marked(..)) = self.tell_state(&lane, &Command::Mark {})? {
             let command = Command::Locate {

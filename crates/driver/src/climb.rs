@@ -29,7 +29,7 @@ const FORK_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a fresh interpreter may take to list its tests, at least.
 const COLLECTING: Duration = Duration::from_secs(60);
 /// How long a fresh interpreter may take to end after its test.
-const LEAVING: Duration = Duration::from_secs(20);
+pub(crate) const LEAVING: Duration = Duration::from_secs(20);
 
 /// The places that one sweep over the suspects may use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

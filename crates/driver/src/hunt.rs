@@ -14,7 +14,8 @@ use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Rung, Trial};
 use unflake_core::verdict::Verdict;
 
-use crate::lanes::{Lane, Manner};
+use crate::lane::Lane;
+use crate::lanes::Manner;
 use crate::protocol::Between;
 use crate::run_error::RunError;
 use crate::session::{Halt, Session, Suspect};
@@ -60,9 +61,7 @@ impl Session {
         let began = Instant::now();
         let mut lanes = vec![first];
         let found = self.detect(&mut lanes, &tests, hunt)?;
-        for lane in lanes {
-            self.leave(Some(lane.vm))?;
-        }
+        self.leave_lanes(lanes)?;
         let mut pairs: HashMap<TestId, Vec<Pair>> = HashMap::new();
         for (once, again) in found {
             self.suspect_pair(once, again, &mut pairs);

@@ -13,7 +13,8 @@ use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
 
-use crate::lanes::{Lane, Manner};
+use crate::lane::Lane;
+use crate::lanes::Manner;
 use crate::pytest::Project;
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;

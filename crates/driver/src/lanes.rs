@@ -16,14 +16,14 @@ use nix::unistd::Pid;
 use unflake_core::event::Event;
 use unflake_core::nio::Setting;
 use unflake_core::test::TestId;
-use unflake_core::trial::{Rung, Trial, VmId};
+use unflake_core::trial::{Rung, Trial};
 
-use crate::asked::Asked;
+use crate::climb::LEAVING;
 use crate::fleet::Happening;
-use crate::protocol::{Between, Command, Name, Worker};
+use crate::lane::{Lane, State};
+use crate::protocol::{Between, Command, Name};
 use crate::session::{Halt, Mould, Session};
 use crate::start_error::StartError;
-use crate::workspace::Workspace;
 
 /// A test in a copy of a VM gets at least this long before the copy itself is blamed for the delay.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -54,60 +54,6 @@ type Group = (usize, Vec<TestId>);
 
 /// A trial with the number of its group.
 type Done = (usize, Trial);
-
-/// A VM in a workspace of its own.
-pub(crate) struct Lane {
-    pub(crate) vm: VmId,
-    /// `None` if it works in the user's own files.
-    pub(crate) workspace: Option<Workspace>,
-    /// Which of several lanes it is, if there are several.
-    worker: Option<Worker>,
-    /// What is put back before its group runs.
-    pub(crate) restore: Vec<String>,
-    /// What follows its group in the VM, so that fixtures which they share stay alive.
-    pub(crate) next: Option<TestId>,
-    /// The number of its group.
-    group: usize,
-    /// The runs that are still to be reported.
-    expected: VecDeque<(TestId, Rung)>,
-    /// The copy that runs them.
-    copy: Option<Pid>,
-    asked: Option<Asked>,
-    deadline: Option<Instant>,
-    /// Whether the VM has been told something and has not ended it.
-    is_busy: bool,
-    /// Whether the VM can take no other group: it is gone, or has run tests itself.
-    pub(crate) is_spent: bool,
-    /// Whether a group has run since its files were put back.
-    is_used: bool,
-}
-
-impl Lane {
-    pub(crate) fn new(vm: VmId, workspace: Option<Workspace>, worker: Option<Worker>) -> Self {
-        Self {
-            vm,
-            workspace,
-            worker,
-            restore: Vec::new(),
-            next: None,
-            group: 0,
-            expected: VecDeque::new(),
-            copy: None,
-            asked: None,
-            deadline: None,
-            is_busy: false,
-            is_spent: false,
-            is_used: false,
-        }
-    }
-
-    /// The tests of its group that have still to run.
-    fn rest(&self) -> Vec<TestId> {
-        let mut rest: Vec<TestId> = self.expected.iter().map(|(test, _)| test.clone()).collect();
-        rest.dedup();
-        rest
-    }
-}
 
 impl Session {
     /// Runs all groups, and gives both trials of each test.
@@ -155,27 +101,38 @@ impl Session {
     ) -> Result<Vec<Done>, Halt> {
         let mut groups: VecDeque<Group> = groups.into_iter().enumerate().collect();
         let mut trials = Vec::new();
-        let mut backlog = VecDeque::new();
         loop {
             for lane in lanes.iter_mut() {
-                self.go_on(lane, &mut groups, manner, &mut backlog)?;
+                self.go_on(lane, &mut groups, manner)?;
             }
-            if lanes.iter().all(|lane| !lane.is_busy) {
+            let is_done = |lane: &Lane| lane.state != State::Busy && lane.expected.is_empty();
+            if groups.is_empty() && lanes.iter().all(is_done) {
                 return Ok(trials);
             }
-            let happening = match backlog.pop_front() {
-                Some(happening) => happening,
-                None => self.next(lanes.iter().filter_map(|lane| lane.deadline).min())?,
-            };
-            if let Happening::Deadline = happening {
-                let now = Instant::now();
-                for lane in lanes.iter_mut() {
-                    if lane.deadline.is_some_and(|deadline| deadline <= now) {
-                        self.give_up(lane, &mut trials);
+            match self.next(lanes.iter().filter_map(|lane| lane.deadline).min())? {
+                Happening::Deadline => {
+                    let now = Instant::now();
+                    for lane in lanes.iter_mut() {
+                        if lane.deadline.is_some_and(|deadline| deadline <= now) {
+                            self.give_up(lane, &mut trials);
+                        }
                     }
                 }
-            } else {
-                self.hear_lanes(lanes, happening, manner, &mut trials);
+                Happening::Parsed(vm, _) => {
+                    let lane = lanes.iter().find(|lane| lane.vm == vm);
+                    self.fleet
+                        .collect(vm, lane.and_then(|lane| lane.worker.clone()));
+                }
+                Happening::Ready(vm, _) => {
+                    for lane in lanes.iter_mut().filter(|lane| lane.vm == vm) {
+                        lane.state = State::Idle;
+                        lane.mark_once()?;
+                    }
+                }
+                Happening::Ended(vm, fate) if lanes.iter().any(|lane| lane.is_started_by(vm)) => {
+                    return Err(self.ended_early(&fate));
+                }
+                happening => self.hear_lanes(lanes, happening, manner, &mut trials),
             }
         }
     }
@@ -186,14 +143,13 @@ impl Session {
         lane: &mut Lane,
         groups: &mut VecDeque<Group>,
         manner: Manner,
-        backlog: &mut VecDeque<Happening>,
     ) -> Result<(), Halt> {
-        if lane.is_busy {
+        if lane.state != State::Idle {
             return Ok(());
         }
         let rest = lane.rest();
         if !rest.is_empty() {
-            return self.begin(lane, &rest, manner, backlog);
+            return self.begin(lane, &rest, manner);
         }
         if lane.is_used && manner.is_apart {
             self.put_back(lane)?;
@@ -201,7 +157,7 @@ impl Session {
         match groups.pop_front() {
             Some((number, group)) => {
                 lane.group = number;
-                self.begin(lane, &group, manner, backlog)
+                self.begin(lane, &group, manner)
             }
             None => Ok(()),
         }
@@ -221,19 +177,8 @@ impl Session {
         Ok(())
     }
 
-    fn begin(
-        &mut self,
-        lane: &mut Lane,
-        group: &[TestId],
-        manner: Manner,
-        backlog: &mut VecDeque<Happening>,
-    ) -> Result<(), Halt> {
-        if lane.is_spent || self.fleet.vm(lane.vm).is_none() {
-            self.fleet.kill(lane.vm);
-            lane.vm = self.start_in(lane.workspace.as_ref())?;
-            lane.is_spent = false;
-            self.await_ready(lane.vm, lane.worker.as_ref(), backlog)?;
-        }
+    /// Has a lane run a group; if it needs a new VM for that, as soon as that is ready.
+    fn begin(&mut self, lane: &mut Lane, group: &[TestId], manner: Manner) -> Result<(), Halt> {
         let setting = manner.setting;
         let is_twice = manner.between.is_some();
         let runs = |test: &TestId| {
@@ -241,7 +186,13 @@ impl Session {
             [Some((test.clone(), Rung::Once(setting))), again]
         };
         lane.expected = group.iter().flat_map(runs).flatten().collect();
-        (lane.is_busy, lane.is_used) = (true, true);
+        if lane.is_spent || self.fleet.vm(lane.vm).is_none() {
+            self.fleet.kill(lane.vm);
+            lane.vm = self.start_in(lane.workspace.as_ref())?;
+            (lane.is_spent, lane.state) = (false, State::Starting);
+            return Ok(());
+        }
+        (lane.state, lane.is_used) = (State::Busy, true);
         self.tell_group(lane, manner);
         self.expect_next(lane, manner.is_apart);
         Ok(())
@@ -265,7 +216,9 @@ impl Session {
         let patience = is_apart.then_some(PATIENCE);
         lane.deadline = patience.map(|limit| Instant::now() + limit);
         let Some((test, rung)) = lane.expected.front().cloned() else {
-            lane.is_busy = is_apart;
+            if !is_apart {
+                lane.state = State::Idle;
+            }
             return;
         };
         let limit = self.wish.plan.timeout_for(&test).or(patience);
@@ -336,8 +289,10 @@ impl Session {
     /// A lane's test takes too long, or its copy does not end.
     fn give_up(&mut self, lane: &mut Lane, trials: &mut Vec<Done>) {
         let asked = lane.asked.take();
-        let limit = lane.deadline.zip(asked.as_ref());
-        let limit = limit.map_or(PATIENCE, |(deadline, asked)| deadline - asked.since);
+        let limit = asked
+            .as_ref()
+            .and_then(|asked| self.wish.plan.timeout_for(&asked.test));
+        let limit = limit.unwrap_or(PATIENCE);
         let trial = asked.map(|asked| {
             let stack = self.fleet.stack(lane.vm, lane.copy);
             asked.timed_out(limit, stack.as_deref())
@@ -377,9 +332,26 @@ impl Session {
             self.keep(lane, asked.not_run("its VM ended before", ""), trials);
         }
         lane.asked = None;
-        lane.is_busy = lane.copy.is_some();
-        lane.is_spent |= !lane.is_busy;
-        lane.deadline = lane.is_busy.then(|| Instant::now() + PATIENCE);
+        // A copy has still to end; without one the VM itself is lost.
+        lane.deadline = lane.copy.map(|_| Instant::now() + PATIENCE);
+        if lane.copy.is_none() {
+            (lane.state, lane.is_spent) = (State::Idle, true);
+        }
+    }
+
+    /// Ends the VMs of lanes that are not needed any more, all at once.
+    pub(crate) fn leave_lanes(&mut self, lanes: Vec<Lane>) -> Result<(), Halt> {
+        for lane in &lanes {
+            if lane.state == State::Starting {
+                self.fleet.kill(lane.vm);
+            } else {
+                self.fleet.tell(lane.vm, &Command::Finish {});
+            }
+        }
+        for lane in lanes {
+            self.await_end(lane.vm, LEAVING)?;
+        }
+        Ok(())
     }
 
     /// Notes that no VM can be copied.
@@ -395,7 +367,7 @@ impl Session {
 /// The copy of a lane has ended, or its VM has.
 fn end_group(lane: &mut Lane) {
     (lane.copy, lane.deadline) = (None, None);
-    lane.is_busy = false;
+    lane.state = State::Idle;
 }
 
 /// Ends a copy and its process group. That it has just ended, or has left the group, is no harm.

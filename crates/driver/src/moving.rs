@@ -6,7 +6,7 @@ use unflake_core::trial::{Trial, VmId};
 
 use crate::fleet::Happening;
 use crate::git::Repository;
-use crate::lanes::Lane;
+use crate::lane::{Lane, State};
 use crate::protocol::Worker;
 use crate::pytest::Project;
 use crate::session::{Halt, Session};
@@ -92,16 +92,32 @@ impl Session {
         Ok(Lane::new(vm, workspace, self.worker(0)))
     }
 
-    /// One more VM that has collected everything, in a workspace of its own.
+    /// One more VM for the whole suite, in a workspace of its own; it starts while others work.
     pub(crate) fn open_another_lane(&mut self, worker: Option<Worker>) -> Result<Lane, Halt> {
-        let mut workspace = self.new_workspace()?;
+        let workspace = self.new_workspace()?;
         let vm = self.start_in(workspace.as_ref())?;
-        let mut others = Vec::new();
-        self.await_ready(vm, worker.as_ref(), &mut others)?;
-        if let Some(workspace) = &mut workspace {
-            workspace.mark().map_err(StartError::Scratch)?;
+        Ok(Lane::starting(vm, workspace, worker))
+    }
+
+    /// The same, once it has listed its tests.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "nobody else works meanwhile"
+    )]
+    pub(crate) fn open_ready_lane(&mut self) -> Result<Lane, Halt> {
+        let mut lane = self.open_another_lane(None)?;
+        loop {
+            match self.next(None)? {
+                Happening::Parsed(vm, _) if vm == lane.vm => self.fleet.collect(vm, None),
+                Happening::Ready(vm, _) if vm == lane.vm => {
+                    lane.state = State::Idle;
+                    lane.mark_once()?;
+                    return Ok(lane);
+                }
+                Happening::Ended(vm, fate) if vm == lane.vm => return Err(self.ended_early(&fate)),
+                _ => {}
+            }
         }
-        Ok(Lane::new(vm, workspace, worker))
     }
 
     /// Starts a VM for the whole suite in a workspace.
@@ -110,26 +126,6 @@ impl Session {
         let start = project.start(true, &self.listed().replay);
         let process = project.process(&self.fleet.folder());
         Ok(self.fleet.spawn(process, start)?)
-    }
-
-    /// Waits until a VM has collected. What others say meanwhile goes to `others`.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "all else goes to others")]
-    pub(crate) fn await_ready(
-        &mut self,
-        vm: VmId,
-        worker: Option<&Worker>,
-        others: &mut impl Extend<Happening>,
-    ) -> Result<(), Halt> {
-        loop {
-            match self.next(None)? {
-                Happening::Parsed(parsed, _) if parsed == vm => {
-                    self.fleet.collect(vm, worker.cloned());
-                }
-                Happening::Ready(ready, _) if ready == vm => return Ok(()),
-                Happening::Ended(ended, fate) if ended == vm => return Err(self.ended_early(&fate)),
-                other => others.extend([other]),
-            }
-        }
     }
 
     /// A new copy of the work tree; `None` if experiments run in place.

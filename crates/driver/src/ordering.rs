@@ -16,7 +16,8 @@ use unflake_core::trial::Trial;
 use unflake_core::verdict::{Blame, Doubt, Reason, Verdict};
 
 use crate::book::Book;
-use crate::lanes::{Lane, Manner};
+use crate::lane::Lane;
+use crate::lanes::Manner;
 use crate::run_error::RunError;
 use crate::session::{Halt, Session, Suspect};
 
@@ -140,9 +141,7 @@ impl Session {
             self.note(Note::BudgetSpent);
         }
         let lanes = std::mem::take(&mut search.lanes);
-        for lane in lanes {
-            self.leave(Some(lane.vm))?;
-        }
+        self.leave_lanes(lanes)?;
         self.conclude(search)?;
         Ok(Ending::Completed)
     }

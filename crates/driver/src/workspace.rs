@@ -190,6 +190,11 @@ impl Workspace {
         Ok(())
     }
 
+    /// Whether there is a state to go back to.
+    pub(crate) fn is_marked(&self) -> bool {
+        !self.marked.is_empty()
+    }
+
     /// Undoes what happened since the mark.
     pub(crate) fn restore(&mut self) -> io::Result<Restored> {
         if self.alarm.as_ref().is_some_and(Alarm::is_silent) {

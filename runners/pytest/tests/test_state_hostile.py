@@ -176,6 +176,22 @@ def test_a_very_deep_structure(project: Project) -> None:
     )
 
 
+def test_the_bottom_of_a_very_deep_structure(project: Project) -> None:
+    shop = project.load("bottom = deep = []\nfor _ in range(5000):\n    deep = [deep]\ndel bottom\n")
+    bottom = shop.deep
+    while bottom:
+        bottom = bottom[0]
+    (piece,) = project.changes(lambda: bottom.append(1))
+    assert piece["path"] == "shop.deep" + "[0]" * 5000
+
+
+def test_large_arrays_are_said_and_not_copied(project: Project) -> None:
+    pytest.importorskip("numpy")
+    project.load("import numpy\nlarge = numpy.zeros(10_000_000)\n")
+    unseen = project.state.mark()["unseen"]
+    assert any("ndarray" in text and "large" in text for text in unseen)
+
+
 def test_a_large_dictionary_is_quick(project: Project) -> None:
     shop = project.load("table = {number: str(number) for number in range(100_000)}")
     project.state.mark()

@@ -24,7 +24,9 @@ class Watch:
         self.state = self.state or State(item.config, [str(item.config.rootpath)])
         self.state.mark()
         yield
-        self.found[item.nodeid] = self.state.compare()["pieces"]
+        pieces = self.found[item.nodeid] = self.state.compare()["pieces"]
+        if item.name == "test_fixture_comes_back":
+            assert self.state.restore([piece["key"] for piece in pieces]) == []
 
     def pytest_sessionfinish(self):
         with open("pieces.json", "w") as file:
@@ -160,6 +162,25 @@ def test_fixture_is_filled(basket):
     basket.append(1)
 
 
+@pytest.fixture(scope="module")
+def till():
+    return [1]
+
+
+@pytest.fixture(scope="module")
+def receipt(till):
+    return []
+
+
+def test_fixture_comes_back(receipt, till):
+    till.append(2)
+
+
+def test_fixture_is_new(till):
+    assert till == [1]
+    del till[:]
+
+
 class TestOld(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -180,24 +201,27 @@ def test_environment():
 """
 
 
-def run(folder: Any, source: str, args: List[str]) -> Dict[str, List[str]]:
+def run(folder: Any, source: str, args: List[str], status: int) -> Dict[str, List[str]]:
     """The pieces of every test of a file, as kind and path."""
-    (folder / "unflake_example_plugin.py").write_text(PLUGIN)
-    (folder / "test_shop.py").write_text(source)
-    (folder / "temporary").mkdir()
-    environment = {**os.environ, "TMPDIR": str(folder / "temporary"), "PYTHONPATH": str(folder)}
+    for name in ("plugin", "temporary", "shop"):
+        (folder / name).mkdir()
+    (folder / "plugin" / "example_plugin.py").write_text(PLUGIN)
+    (folder / "shop" / "test_shop.py").write_text(source)
+    search = os.pathsep.join([str(folder / "plugin"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "TMPDIR": str(folder / "temporary"), "PYTHONPATH": search}
     command = [
         sys.executable,
         "-m",
         "pytest",
         "-p",
-        "unflake_example_plugin",
+        "example_plugin",
         "-p",
         "no:cacheprovider",
         *args,
     ]
-    subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
-    found = json.loads((folder / "pieces.json").read_text())
+    ended = subprocess.run(command, cwd=folder / "shop", env=environment, stdout=subprocess.DEVNULL)
+    assert ended.returncode == status
+    found = json.loads((folder / "shop" / "pieces.json").read_text())
     return {
         test.partition("::")[2]: [f"{piece['kind']} {piece['path']}" for piece in pieces]
         for test, pieces in found.items()
@@ -206,18 +230,26 @@ def run(folder: Any, source: str, args: List[str]) -> Dict[str, List[str]]:
 
 @pytest.mark.parametrize("capture", ["fd", "sys", "no"])
 def test_a_test_that_changes_nothing_gives_no_pieces(tmp_path: Any, capture: str) -> None:
-    found = run(tmp_path, CLEAN, [f"--capture={capture}", "--doctest-modules", "-W", "error::ImportWarning"])
+    found = run(
+        tmp_path, CLEAN, [f"--capture={capture}", "--doctest-modules", "-W", "error::ImportWarning"], status=1
+    )
     assert len(found) == 19
     assert {test: pieces for test, pieces in found.items() if pieces} == {}
 
 
 def test_a_test_that_changes_something_gives_that(tmp_path: Any) -> None:
-    assert run(tmp_path, DIRTY, []) == {
+    assert run(tmp_path, DIRTY, [], status=0) == {
         "test_fixture_is_alive": ["fixture fixture basket"],
         "test_fixture_is_filled": ["fixture fixture basket"],
+        "test_fixture_comes_back": ["fixture fixture receipt", "fixture fixture till"],
+        "test_fixture_is_new": ["fixture fixture till"],
         "TestOld::test_one": ["attribute test_shop.TestOld.total"],
         "TestOld::test_two": ["attribute test_shop.TestOld.total"],
         "TestOld::test_two_again": [],
         # The last test of the module ends the fixture.
-        "test_environment": ["environment os.environ['SHOP']", "fixture fixture basket"],
+        "test_environment": [
+            "environment os.environ['SHOP']",
+            "fixture fixture basket",
+            "fixture fixture till",
+        ],
     }

@@ -126,6 +126,12 @@ def test_a_thing_that_two_modules_hold_is_reported_where_it_was_made(project: Pr
     project.check(lambda: shop.CACHE.update(eur=1), "item", "shop.CACHE['eur']", None, "1")
 
 
+def test_a_project_that_is_a_plugin_of_pytest_is_looked_into(project: Project) -> None:
+    plugin = project.load("class Box: pass\nbox = Box()\n", "pytest_shop")
+    change = lambda: setattr(plugin.box, "total", 1)  # noqa: E731
+    project.check(change, "attribute", "pytest_shop.box.total", None, "1")
+
+
 def test_what_changed_inside_a_thing_that_was_replaced_comes_back_with_it(project: Project) -> None:
     shop = project.load("CACHE = {'eur': 1}")
     old = shop.CACHE

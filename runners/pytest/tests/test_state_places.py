@@ -4,6 +4,7 @@ import os
 import sys
 from typing import Any, List
 
+import pytest
 from conftest import Project
 
 from unflake_channel import Message
@@ -15,6 +16,7 @@ import os
 import functools
 
 CACHE = {}
+DEEP = {"eur": {1}}
 NAMES = []
 RATE = 1
 
@@ -30,6 +32,7 @@ def rate(of):
 
 def fill():
     CACHE["eur"] = 1  # item
+    DEEP["eur"] = set()  # replaced inside
     return len(CACHE)
 
 def outer():
@@ -80,6 +83,7 @@ def test_every_piece_has_the_line_that_wrote_it_first(project: Project, monkeypa
     monkeypatch.setattr(json, "dumps", json.dumps)
     wanted = {
         "item:shop.CACHE['eur']": ("item", "fill"),
+        "item:shop.DEEP['eur']": ("replaced inside", "fill"),
         "item:shop.NAMES": ("list", "outer"),
         "item:shop.SUNK": ("called by a library", "write"),
         "environment:os.environ['SHOP_PLACE']": ("environment", "outer"),
@@ -118,6 +122,16 @@ def test_a_piece_that_does_not_change_has_no_place(project: Project) -> None:
     shop = project.load(SOURCE)
     keys = ["global:shop.RATE", "global:shop.NEVER", "item:nothing.at['all']", "folder:cwd"]
     assert [place["line"] for place in places(project, keys, shop.fill)] == [None] * 4
+
+
+@pytest.fixture(scope="module")
+def late() -> List[int]:
+    return []
+
+
+def test_a_fixture_that_comes_alive_is_placed_where_it_is_defined(project: Project, request: Any) -> None:
+    (place,) = places(project, ["fixture:fixture late"], lambda: request.getfixturevalue("late"))
+    assert (os.path.basename(place["file"]), place["function"]) == ("test_state_places.py", "late")
 
 
 def test_the_tracer_that_was_there_is_back_also_after_an_error(project: Project) -> None:

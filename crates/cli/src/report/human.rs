@@ -100,6 +100,13 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         let title = style("which tests does it depend on:").dim();
         let _ = writeln!(text, "           {title} {}", printable(&command));
     }
+    if let Some(fix) = finding.cause.as_ref().and_then(|cause| cause.fix.as_ref()) {
+        let title = style("a change that was seen to help:").dim();
+        let _ = writeln!(text, "           {title}");
+        for line in printable_lines(fix.diff.trim_end()).lines() {
+            let _ = writeln!(text, "             {}", line.trim_end());
+        }
+    }
     let repeat = report.invocation.repeat(report, finding);
     let _ = writeln!(
         text,
@@ -126,6 +133,10 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
     if !finding.verdict.is_flaky()
         && let Some(first) = failed.next()
     {
+        if matches!(first.rung, Rung::Again(_)) {
+            let title = style("the second run:").dim();
+            let _ = writeln!(text, "           {title}");
+        }
         write_block(text, &first.account.text);
         write_block(text, &first.account.output);
     }

@@ -86,7 +86,18 @@ fn every_report_tells_of_both_runs_and_how_to_see_them_again() {
         xml.contains(r#"tests="2" disabled="0" errors="0" failures="1""#),
         "{xml}"
     );
-    assert!(xml.contains("not twice"), "{xml}");
+    let of = |tag: &str| xml.matches(&format!("<{tag} ")).count();
+    assert_eq!((of("failure"), of("rerunFailure")), (1, 5), "{xml}");
+    for part in [
+        r#"<failure message="AssertionError: not twice" type="failed">"#,
+        r#"message="AssertionError: not twice" type="failed (again)">"#,
+        r#"<property name="unflake.verdict" value="nio"/>"#,
+        r#"value="suite passed "#,
+        "; confirm passed ",
+        r#"<property name="unflake.repeat" value="unflake nio "#,
+    ] {
+        assert!(xml.contains(part), "{part} is not in {xml}");
+    }
     assert!(!project.path().join("left.txt").exists());
 
     // The recipe, word for word, with the plain pytest of the project.

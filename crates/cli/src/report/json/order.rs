@@ -33,6 +33,13 @@ pub(super) struct JsonCause<'a> {
     suspects: Vec<JsonPiece<'a>>,
     changed: usize,
     unseen: &'a [String],
+    fix: Option<JsonFix<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonFix<'a> {
+    file: &'a str,
+    diff: &'a str,
 }
 
 #[derive(Serialize)]
@@ -87,6 +94,10 @@ pub(super) fn to_json_cause(cause: &Cause) -> JsonCause<'_> {
         suspects: cause.suspects.iter().map(to_json_piece).collect(),
         changed: cause.changed,
         unseen: &cause.unseen,
+        fix: cause.fix.as_ref().map(|fix| JsonFix {
+            file: &fix.file,
+            diff: &fix.diff,
+        }),
     }
 }
 

@@ -1,0 +1,100 @@
+//! One of several places in which groups of tests run: a VM in a workspace of its own.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use nix::unistd::Pid;
+use unflake_core::test::TestId;
+use unflake_core::trial::{Rung, VmId};
+
+use crate::asked::Asked;
+use crate::protocol::Worker;
+use crate::session::Halt;
+use crate::start_error::StartError;
+use crate::workspace::Workspace;
+
+/// A VM in a workspace of its own.
+pub(crate) struct Lane {
+    pub(crate) vm: VmId,
+    /// `None` if it works in the user's own files.
+    pub(crate) workspace: Option<Workspace>,
+    /// Which of several lanes it is, if there are several.
+    pub(crate) worker: Option<Worker>,
+    /// What is put back before its group runs.
+    pub(crate) restore: Vec<String>,
+    /// What follows its group in the VM, so that fixtures which they share stay alive.
+    pub(crate) next: Option<TestId>,
+    /// The number of its group.
+    pub(crate) group: usize,
+    /// The runs that are still to be reported.
+    pub(crate) expected: VecDeque<(TestId, Rung)>,
+    /// The copy that runs them.
+    pub(crate) copy: Option<Pid>,
+    pub(crate) asked: Option<Asked>,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) state: State,
+    /// Whether the VM can take no other group: it is gone, or has run tests itself.
+    pub(crate) is_spent: bool,
+    /// Whether a group has run since its files were put back.
+    pub(crate) is_used: bool,
+}
+
+/// What the VM of a lane is doing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It is new and has not listed its tests yet.
+    Starting,
+    Idle,
+    /// It has been told something and has not ended it.
+    Busy,
+}
+
+impl Lane {
+    pub(crate) fn new(vm: VmId, workspace: Option<Workspace>, worker: Option<Worker>) -> Self {
+        Self {
+            vm,
+            workspace,
+            worker,
+            restore: Vec::new(),
+            next: None,
+            group: 0,
+            expected: VecDeque::new(),
+            copy: None,
+            asked: None,
+            deadline: None,
+            state: State::Idle,
+            is_spent: false,
+            is_used: false,
+        }
+    }
+
+    /// One whose VM has just been started, in a new workspace.
+    pub(crate) fn starting(vm: VmId, workspace: Option<Workspace>, worker: Option<Worker>) -> Self {
+        Self {
+            state: State::Starting,
+            ..Self::new(vm, workspace, worker)
+        }
+    }
+
+    /// Whether this VM is its own and has not listed its tests yet.
+    pub(crate) fn is_started_by(&self, vm: VmId) -> bool {
+        self.state == State::Starting && self.vm == vm
+    }
+
+    /// Makes what listing the tests has left the state that its files go back to.
+    pub(crate) fn mark_once(&mut self) -> Result<(), Halt> {
+        match &mut self.workspace {
+            Some(workspace) if !workspace.is_marked() => {
+                Ok(workspace.mark().map_err(StartError::Scratch)?)
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The tests of its group that have still to run.
+    pub(crate) fn rest(&self) -> Vec<TestId> {
+        let mut rest: Vec<TestId> = self.expected.iter().map(|(test, _)| test.clone()).collect();
+        rest.dedup();
+        rest
+    }
+}
