@@ -196,6 +196,13 @@ class Bench:
 
     def demonstrate(self, place: Place, test: str, role: str, culprits: List[str]) -> bool:
         """Whether plain pytest shows it twice: one end alone, the other after the culprits."""
+        key = f"shown {place.name} {' '.join([*culprits, test])}"
+        if key not in self.results:
+            self.results[key] = self.show_plainly(place, test, role, culprits)
+            self.kept.write_text(json.dumps(self.results, indent=1))
+        return bool(self.results[key])
+
+    def show_plainly(self, place: Place, test: str, role: str, culprits: List[str]) -> bool:
         python = self.make_venv([PYTEST, *place.case.get("requirements", [])]) / "python"
         wanted = role == "victim"
         for _ in range(2):
@@ -222,7 +229,7 @@ def generated_places(count: int) -> List[Place]:
     return [Place(suite.name, suite.tests, suite, {}, suite.truth) for suite in make_suites(count)]
 
 
-def real_places() -> List[Place]:
+def real_places(only: Optional[List[str]] = None) -> List[Place]:
     places = []
     for name, case in json.loads((BENCH / "cases.json").read_text()).items():
         truth = {}
@@ -230,7 +237,7 @@ def real_places() -> List[Place]:
             sets = [known["by"]] if known["together"] else [[one] for one in known["by"]]
             culprits = frozenset(frozenset(group) for group in sets)
             truth[test] = Truth("real", name, known["kind"], culprits, False, frozenset(), known.get("state", []))
-        if truth:
+        if truth and name in (only or [name]):
             places.append(Place(name, 0, None, case, truth))
     return places
 
@@ -339,7 +346,7 @@ def write_evaluation(bench: Bench, args: argparse.Namespace) -> None:
         parts.append(f"### {len(places)} generated suites of {min(sizes)} to {max(sizes)} tests\n\n{write_table({'unflake': mine})}\n")
         parts.append(list_up(mine))
     if "real" in args.only:
-        mine = score(bench, "unflake", real_places())
+        mine = score(bench, "unflake", real_places(args.projects))
         parts.append(f"### Real projects (`bench/cases.json`)\n\n{write_table({'unflake': mine})}\n")
         parts.append(list_up(mine))
     page = "\n".join(parts)
@@ -357,7 +364,7 @@ def write_peers(bench: Bench, args: argparse.Namespace) -> None:
     sample = [place for place in generated_places(args.suites) if place.tests <= 60][: args.sample]
     parts = ["## Order dependence: unflake next to its peers\n", f"`bench/order.py` wrote this section. {', '.join(PEERS)}; the same trees on the same machine.\n"]
     parts.append("detect-test-pollution is told the tests in question and asked for each; pytest-randomly shuffles ten times.\n")
-    for title, places in (("Real projects", real_places()), (f"{len(sample)} generated suites", sample)):
+    for title, places in (("Real projects", real_places(args.projects)), (f"{len(sample)} generated suites", sample)):
         scores = {contender: score(bench, contender, places) for contender in contenders}
         parts.append(f"### {title}\n\n{write_table(scores)}\n")
     page = "\n".join(parts)
@@ -414,6 +421,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path.home() / ".cache/unflake/order-bench", help="a folder to work in")
     parser.add_argument("--source", default="https://github.com/{owner}/{name}", help="where projects are cloned from")
     parser.add_argument("--suites", type=int, default=60, help="how many generated suites [default: 60]")
+    parser.add_argument("--projects", nargs="+", help="only these real projects")
     parser.add_argument("--sample", type=int, default=6, help="on how many of them the peers run [default: 6]")
     parser.add_argument("--jobs", default="1", help="VMs at once, for unflake")
     parser.add_argument("--only", nargs="+", default=["generated", "real", "peers", "speed"], choices=["generated", "real", "peers", "speed"])
