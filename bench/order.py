@@ -29,6 +29,17 @@ from run import find_unflake
 BENCH = Path(__file__).resolve().parent
 PYTEST, LIMIT, ORDERS = "pytest==8.3.5", 900, 10
 PEERS = ["whyflaky==0.1.0", "detect-test-pollution==1.2.0", "pytest-randomly==5.1.0"]
+# What the tests of the real projects share, as their sources show.
+STATES = {
+    "geom": ["geom.eps"],
+    "crom": ["factory.auto_"],
+    "multiindex": ["fixture mi"],
+    "python-fs": ["fs/tests/test_dir/foo"],
+    "jsonextra": ["date_rex"],
+    "json-storage-manager": [".json"],
+    "config-better": ["os.environ['XDG_"],
+    "PyGraph": ["TestSimpleGraph.graph"],
+}
 Culprits = FrozenSet[FrozenSet[str]]
 
 
@@ -236,7 +247,7 @@ def real_places(only: Optional[List[str]] = None) -> List[Place]:
         for test, known in case["order_dependent"].items():
             sets = [known["by"]] if known["together"] else [[one] for one in known["by"]]
             culprits = frozenset(frozenset(group) for group in sets)
-            truth[test] = Truth("real", name, known["kind"], culprits, False, frozenset(), known.get("state", []))
+            truth[test] = Truth("real", name, known["kind"], culprits, False, frozenset(), STATES[name])
         if truth and name in (only or [name]):
             places.append(Place(name, 0, None, case, truth))
     return places
