@@ -10,6 +10,7 @@ mod hunt;
 mod interrupt;
 mod intersect;
 mod nio;
+mod order;
 mod project;
 mod reports;
 mod triage;

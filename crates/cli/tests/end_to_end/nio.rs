@@ -153,7 +153,7 @@ fn finding<'a>(report: &'a Value, id: &str) -> Option<&'a Value> {
 }
 
 /// Every path of a folder with what it holds, but for the repository's own records.
-fn files_of(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn files_of(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
