@@ -179,9 +179,9 @@ pub(crate) struct OrderArgs {
     pub(crate) tests: Vec<String>,
     #[command(flatten)]
     pub(crate) project: ProjectArgs,
-    /// Run the suite in N orders
-    #[arg(long, value_name = "N", default_value = "10")]
-    pub(crate) rounds: usize,
+    /// Run the suite in N orders [default: 10, and more while that is quick]
+    #[arg(long, value_name = "N")]
+    pub(crate) rounds: Option<usize>,
     /// Stop after this time with what is known by then, for example 90s or 10m [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) budget: Option<Duration>,

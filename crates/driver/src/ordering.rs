@@ -10,7 +10,7 @@ use camino::Utf8PathBuf;
 use unflake_core::event::{Ending, Event, Note, Stage};
 use unflake_core::nio::Setting;
 use unflake_core::order::answers::Answers;
-use unflake_core::order::orders::order;
+use unflake_core::order::orders::{neighbour_rows, neighbours, order};
 use unflake_core::order::{Case, Dependence, Diagnosis, Role, Scope, Step, next_step};
 use unflake_core::state::Cause;
 use unflake_core::test::TestId;
@@ -31,8 +31,8 @@ pub struct Ordering {
     pub tests: Vec<String>,
     /// Fixes the orders.
     pub seed: u64,
-    /// In how many orders the suite is run.
-    pub rounds: usize,
+    /// In how many orders the suite is run; `None` goes on while that is quick.
+    pub rounds: Option<usize>,
     /// When to stop with what is known by then.
     pub budget: Option<Duration>,
     /// Where a search that was cut off is kept; `None` keeps nothing.
@@ -44,13 +44,20 @@ impl Default for Ordering {
         Self {
             tests: Vec::new(),
             seed: 1,
-            rounds: 10,
+            rounds: None,
             budget: None,
             journals: None,
         }
     }
 }
 
+/// In so many orders the suite is run in any case.
+const ROUNDS: usize = 10;
+/// So many seconds may go into more orders.
+const QUICK: f64 = 15.0;
+/// So many more orders at most, and so many of them shuffled.
+const MOST_ROUNDS: f64 = 400.0;
+const SHUFFLED: usize = 40;
 /// So many tests are run before the time is looked at.
 const CHUNK: usize = 100;
 /// So many sets of culprits are tried on all other tests.
@@ -183,9 +190,15 @@ impl Session {
             .map(|test| vec![test.id.clone()])
             .collect();
         self.run_orders(search, &alone, &Stage::Alone)?;
-        let orders = (0..wish.rounds).map(|number| order(&self.tests, wish.seed, number).1);
+        let began = Instant::now();
+        let rounds = wish.rounds.unwrap_or(ROUNDS);
+        let orders = (0..rounds).map(|number| order(&self.tests, wish.seed, number).1);
         let orders: Vec<Vec<TestId>> = orders.collect();
         self.run_orders(search, &orders, &Stage::Orders)?;
+        if wish.rounds.is_none() {
+            let each = began.elapsed().as_secs_f64() / orders.len() as f64;
+            self.detect_neighbours(search, wish, each)?;
+        }
         // A test that has never passed may need one that is undone by the next in all these orders.
         for test in search.book.never_passed(&self.tests) {
             let singles = self
@@ -195,6 +208,32 @@ impl Session {
             let singles: Vec<Vec<TestId>> = singles.collect();
             self.run_orders(search, &singles, &Stage::Setters(test))?;
         }
+        Ok(())
+    }
+
+    /// Lets each test run right after each other one, as far as there is time, and then by chance.
+    fn detect_neighbours(
+        &mut self,
+        search: &mut Search,
+        wish: &Ordering,
+        each: f64,
+    ) -> Result<(), Halt> {
+        let time = wish
+            .budget
+            .map_or(QUICK, |budget| budget.as_secs_f64() / 3.0);
+        let affordable = (time / each.max(1e-3)).min(MOST_ROUNDS) as usize;
+        let rows = neighbour_rows(self.tests.len());
+        let is_whole = rows <= affordable;
+        let next_to = (0..rows.min(affordable)).map(|row| neighbours(&self.tests, wish.seed, row));
+        let shuffled = if is_whole {
+            (affordable - rows).min(SHUFFLED)
+        } else {
+            0
+        };
+        // From the first number on, every fourth order is a shuffle of all.
+        let shuffled = (0..shuffled).map(|at| order(&self.tests, wish.seed, ROUNDS + 4 * at).1);
+        let orders: Vec<Vec<TestId>> = next_to.chain(shuffled).collect();
+        self.run_orders(search, &orders, &Stage::Orders)?;
         Ok(())
     }
 
@@ -211,7 +250,7 @@ impl Session {
             let place = self.places.get(test).copied().unwrap_or(0);
             let before = self.tests[..place].iter().map(|test| test.id.clone());
             let mut orders = vec![before.chain([test.clone()]).collect::<Vec<TestId>>()];
-            for number in 0..wish.rounds {
+            for number in 0..wish.rounds.unwrap_or(ROUNDS) {
                 let (_, mut all) = order(&self.tests, wish.seed, number);
                 all.retain(|other| other != test);
                 all.push(test.clone());

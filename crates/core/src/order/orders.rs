@@ -95,6 +95,16 @@ pub fn order(tests: &[Test], seed: u64, number: usize) -> (Kind, Vec<TestId>) {
     (kind, order)
 }
 
+/// An order in which all tests stand next to each other as row `number` of a design says: after all rows
+/// each test has run right after each other one. The seed decides which rows come first.
+pub fn neighbours(tests: &[Test], seed: u64, number: usize) -> Vec<TestId> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut shuffled: Vec<&Test> = tests.iter().collect();
+    shuffled.shuffle(&mut random);
+    let row = row_of_neighbours(tests.len(), number);
+    row.into_iter().map(|at| shuffled[at].id.clone()).collect()
+}
+
 /// So many orders of `Neighbours` bring each file right before each other one.
 pub fn neighbour_rows(files: usize) -> usize {
     if files.is_multiple_of(2) {
@@ -177,6 +187,21 @@ mod tests {
             }
             assert_eq!(pairs.len(), count * (count - 1), "{count} files");
         }
+    }
+
+    #[test]
+    fn each_test_stands_right_before_each_other_one() {
+        let suite = suite(3, 3);
+        let mut pairs = HashSet::new();
+        for row in 0..neighbour_rows(suite.len()) {
+            let order = neighbours(&suite, 7, row);
+            pairs.extend(
+                order
+                    .windows(2)
+                    .map(|pair| (pair[0].clone(), pair[1].clone())),
+            );
+        }
+        assert_eq!(pairs.len(), 9 * 8);
     }
 
     #[test]
