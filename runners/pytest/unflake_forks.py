@@ -24,6 +24,7 @@ class Forks:
         self._channel, self._stacks = channel, stacks
         self.is_copy = False
         self._chance: Any = None
+        self._is_warm = False
         self.leave = os._exit  # Taken now: a test may replace it and forget to put it back.
 
     def make(self, session: Any, vm: int) -> None:
@@ -32,9 +33,7 @@ class Forks:
             self._channel.say(say="unforked", vm=vm, why=why)
             return
         if self.is_copy:
-            # pytest's failure texts ask which module a frame belongs to, and the first answer takes
-            # tens of milliseconds: what is known here is known in every copy.
-            inspect.getmodule(sys._getframe())
+            self._warm_up()
         self._keep_chance()
         child = os.fork()
         if child:
@@ -63,6 +62,7 @@ class Forks:
         if why is not None:
             self._channel.say(say="unforked", vm=None, why=why)
             return False
+        self._warm_up()
         self._keep_chance()
         child = os.fork()
         if child == 0:
@@ -79,6 +79,13 @@ class Forks:
         self._channel.say(say="rejoined", how=how)
         return False
 
+
+    def _warm_up(self) -> None:
+        """pytest's failure texts ask which module a frame belongs to, and the first answer takes tens
+        of milliseconds: what is known here is known in every copy."""
+        if not self._is_warm:
+            self._is_warm = True
+            inspect.getmodule(sys._getframe())
 
     def _keep_chance(self) -> None:
         """Python gives a copy another state of `random`; tests may rest on the one that they set."""

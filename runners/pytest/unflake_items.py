@@ -88,6 +88,9 @@ class Items:
         unless something is to be done between them.
         """
         names: List[Message] = command["tests"]
+        if command.get("brief") and command["apart"]:
+            # A text with the source takes pytest tens of milliseconds: it parses the whole file.
+            session.config.option.tbstyle = "line"
         if command.get("restore"):
             self.state.restore(command["restore"])
         for name, following in zip(names, [*names[1:], command.get("next")]):

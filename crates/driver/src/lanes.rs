@@ -204,6 +204,8 @@ impl Session {
             between: manner.between,
             next: lane.next.as_ref().map(Name::from),
             restore: lane.restore.clone(),
+            // A search makes many runs, and shows what it found in new interpreters.
+            brief: manner.is_apart && manner.setting == Setting::Ordered,
             apart: manner.is_apart,
         };
         self.fleet.tell(lane.vm, &command);

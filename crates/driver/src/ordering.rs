@@ -78,6 +78,8 @@ struct Search {
     /// In how many orders the suite was run.
     orders: usize,
     journal: Option<Journal>,
+    /// What a copy of a VM takes beside its tests, in seconds.
+    fork: f64,
 }
 
 struct Found {
@@ -140,6 +142,7 @@ impl Session {
             deadline: wish.budget.map(|budget| began + budget),
             orders: 0,
             journal: self.open_journal(wish),
+            fork: 0.0,
         };
         if named.is_empty() {
             self.detect_orders(&mut search, wish)?;
@@ -189,7 +192,7 @@ impl Session {
             .iter()
             .map(|test| vec![test.id.clone()])
             .collect();
-        self.run_orders(search, &alone, &Stage::Alone)?;
+        self.run_alone(search, &alone)?;
         let began = Instant::now();
         let rounds = wish.rounds.unwrap_or(ROUNDS);
         let orders = (0..rounds).map(|number| order(&self.tests, wish.seed, number).1);
@@ -245,7 +248,7 @@ impl Session {
         wish: &Ordering,
     ) -> Result<(), Halt> {
         let alone: Vec<Vec<TestId>> = named.iter().map(|test| vec![test.clone()]).collect();
-        self.run_orders(search, &alone, &Stage::Alone)?;
+        self.run_alone(search, &alone)?;
         for test in named {
             let place = self.places.get(test).copied().unwrap_or(0);
             let before = self.tests[..place].iter().map(|test| test.id.clone());
@@ -257,7 +260,26 @@ impl Session {
                 orders.push(all);
             }
             self.run_orders(search, &orders, &Stage::Orders)?;
+            // A test in between may undo in all these orders what another did.
+            let singles = self
+                .others(test)
+                .into_iter()
+                .map(|other| vec![other, test.clone()]);
+            let singles: Vec<Vec<TestId>> = singles.collect();
+            if !search.book.suspects(&self.tests).contains(test) {
+                self.run_orders(search, &singles, &Stage::Setters(test.clone()))?;
+            }
         }
+        Ok(())
+    }
+
+    /// Runs tests alone; what that takes beside them is what a copy of a VM costs.
+    fn run_alone(&mut self, search: &mut Search, alone: &[Vec<TestId>]) -> Result<(), Halt> {
+        let began = Instant::now();
+        let trials = self.run_orders(search, alone, &Stage::Alone)?;
+        let tests: Duration = trials.iter().flatten().map(|trial| trial.duration).sum();
+        let copies = began.elapsed().saturating_sub(tests).as_secs_f64();
+        search.fork = copies / trials.len().max(1) as f64;
         Ok(())
     }
 
@@ -396,9 +418,10 @@ impl Session {
         let hints = search.sets().into_iter().filter(|set| !set.contains(test));
         let hints: Vec<Vec<TestId>> = hints.collect();
         let seconds = search.book.seconds();
+        let fork = search.fork;
         let price = |order: &[TestId]| -> f64 {
             let one = |test: &TestId| seconds.get(test).copied().unwrap_or(0.0);
-            FORK + order.iter().chain([test]).map(one).sum::<f64>()
+            fork + order.iter().chain([test]).map(one).sum::<f64>()
         };
         let case = Case {
             others: &others,
@@ -507,7 +530,7 @@ impl Session {
                     .into_iter()
                     .chain(after)
                     .filter(|trial| trial.test == test);
-                trials.extend(own);
+                trials = own.chain(trials).collect(); // Those with their whole text first.
             }
             let dependence = Some(Box::new(dependence));
             self.add_suspect(test, trials, dependence, cause.map(Box::new));
@@ -559,9 +582,6 @@ fn chunk_size(orders: &[Vec<TestId>], lanes: usize) -> usize {
     let size = long_enough.map_or(orders.len(), |last| last + 1);
     size.max(lanes).min(orders.len())
 }
-
-/// What a copy of a VM costs beside its tests, in seconds.
-const FORK: f64 = 0.008;
 
 /// Notes how a test ended after others; the first failure and the first pass are kept to be shown.
 fn take_in(

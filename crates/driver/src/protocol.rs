@@ -52,6 +52,9 @@ pub enum Command {
         /// The pieces of state that are put back before the first.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         restore: Vec<String>,
+        /// Whether failures need no text but their message.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        brief: bool,
         /// Whether a copy of this VM does it, and ends.
         apart: bool,
     },
