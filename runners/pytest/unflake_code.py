@@ -28,6 +28,7 @@ class Code:
         self._usage = usage
         # By their addresses; kept alive, so that nothing else gets these.
         self._seen: Dict[int, Any] = {}
+        self._is_set = False
         # The variables of modules of which no function is worth telling.
         self._dull: Dict[int, Any] = {}
 
@@ -35,7 +36,13 @@ class Code:
         """What to do at which audit event."""
         if sys.version_info >= (3, 12):
             return {"object.__getattr__": self._inspected}
-        return {"object.__getattr__": self._inspected, "sys.settrace": self._tracer_set}
+        return {
+            "object.__getattr__": self._inspected,
+            "sys.settrace": self._tracer_set,
+            "exec": self._executed,
+            "code.__new__": self._made,
+            "function.__new__": self._made,
+        }
 
     def start(self) -> None:
         if sys.version_info >= (3, 12):
@@ -46,35 +53,59 @@ class Code:
             monitoring.set_events(tool, monitoring.events.PY_START)
         else:
             self._tracer = self._make_tracer()
+            self._thread = threading.get_ident()
             threading.settrace(self._tracer)
-            sys.settrace(self._tracer)
-            # From now on whoever sets another tracer takes this one away.
-            self._is_set = True
             self._wrap_threads()
 
     def _monitored(self, code: Any, _offset: int) -> Any:
         self._ran(code, sys._getframe(1).f_globals)
         return sys.monitoring.DISABLE  # type: ignore[attr-defined,unused-ignore]
 
-    def _make_tracer(self) -> Any:
-        """A closure: it runs at every call of all that runs."""
-        seen, dull, ran = self._seen, self._dull, self._ran
-        address = object.__hash__  # What `id` is, but for its audit event.
+    def _executed(self, code: Any) -> None:
+        """A tracer slows down all that runs, so it waits for the first code of the project.
+
+        Until then only modules run, and each is executed by somebody.
+        """
+        file = getattr(code, "co_filename", "")
+        if self._is_set or self._usage.is_skipped(file):
+            return
+        if self._usage.is_everything(file):
+            self._set_tracer()
+        elif code.co_name == "<module>":
+            loader = sys._getframe(2).f_locals.get("args", ())
+            self._ran(code, loader[1] if len(loader) == 2 and isinstance(loader[1], dict) else {})
+
+    def _made(self, *_args: Any) -> None:
+        """Code that nobody executes may come from anywhere."""
+        if not self._is_set and not self._usage.is_skipped(sys._getframe(2).f_code.co_filename):
+            self._set_tracer()
+
+    def _set_tracer(self) -> None:
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and not self._usage.is_everything(file):
-                dull[address(module.__dict__)] = module.__dict__
+                self._dull[object.__hash__(module.__dict__)] = module.__dict__
+        if threading.get_ident() != self._thread:
+            self._usage.note("blind", "another thread was the first to load code of the project")
+        sys.settrace(self._tracer)
+        # From now on whoever sets another tracer takes this one away.
+        self._is_set = True
+
+    def _make_tracer(self) -> Any:
+        """A closure: it runs at every call of all that runs."""
+        seen, dull, ran, usage = self._seen, self._dull, self._ran, self._usage
+        address = object.__hash__  # What `id` is, but for its audit event.
 
         def trace(frame: Any, _event: str, _arg: Any) -> None:
             variables = frame.f_globals
             if address(variables) in dull:
                 return
-            code = frame.f_code
+            code = frame.f_code  # This has an audit event, and is slow.
             key = address(code)
             if key not in seen:
                 seen[key] = code
                 ran(code, variables)
-                if code.co_name == "<module>" and not self._usage.is_everything(code.co_filename):
+                if code.co_name == "<module>" and not usage.is_everything(code.co_filename):
                     dull[address(variables)] = variables
 
         return trace
@@ -92,7 +123,7 @@ class Code:
         _thread.start_new_thread = start_new_thread
 
     def _tracer_set(self) -> None:
-        if not getattr(self, "_is_set", False):
+        if not self._is_set:
             return
         setter = sys._getframe(2).f_code.co_filename
         name = os.path.basename(setter) if self._usage.is_skipped(setter) else ""
