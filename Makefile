@@ -28,6 +28,7 @@ test: $(TEST_VENV)/ready $(PLUGINS_VENV)/ready $(BARE_VENV)/ready
 	UNFLAKE_PLUGINS_PYTHON=$(PLUGINS_VENV)/bin/python \
 	UNFLAKE_BARE_PYTHON=$(BARE_VENV)/bin/python \
 		cargo test --workspace --locked
+	cd runners/pytest && $(TEST_VENV)/bin/python -m pytest -q -p no:cacheprovider tests
 
 lint: $(TEST_VENV)/ready
 	cargo fmt --all --check

@@ -3,8 +3,7 @@
 //! Whether one helps is for the driver to see: it applies the diff to a copy and runs the tests. What has
 //! not been seen to help is not shown.
 
-use std::fmt::Write;
-
+use crate::insertion::Insertion;
 use crate::state::Piece;
 
 /// A change of one test file that has been seen to help.
@@ -14,15 +13,6 @@ pub struct Fix {
     pub file: String,
     /// The whole change, as `git apply` takes it.
     pub diff: String,
-}
-
-/// A block of lines that is to stand in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Insertion {
-    /// Before this line, from 0.
-    pub at: usize,
-    /// The lines.
-    pub lines: Vec<String>,
 }
 
 /// What a fixture does for one piece of state.
@@ -179,7 +169,7 @@ fn keeper(piece: &Piece, names: Names<'_>) -> Option<Keeper> {
         "cache" => {
             let (import, path) = names.of(path)?;
             let after = format!("{path}.cache_clear()");
-            Some(yielding(&as_words(&import), &[], &[&after]))
+            Some(yielding(&as_words(import.as_ref()), &[], &[&after]))
         }
         "random" if path == "random" => Some(yielding(
             &["import random"],
@@ -190,7 +180,7 @@ fn keeper(piece: &Piece, names: Names<'_>) -> Option<Keeper> {
             let (import, path) = names.of(path)?;
             let before = format!("before = {path}.getstate()");
             let after = format!("{path}.setstate(before)");
-            Some(yielding(&as_words(&import), &[&before], &[&after]))
+            Some(yielding(&as_words(import.as_ref()), &[&before], &[&after]))
         }
         "logging" => logging(path),
         "warnings" => Some(Keeper {
@@ -222,7 +212,7 @@ fn attribute(path: &str, was_there: bool, names: Names<'_>) -> Option<Keeper> {
         return None;
     }
     let is_own = !path.contains('.');
-    let mut imports = as_words(&import);
+    let mut imports = as_words(import.as_ref());
     if is_own {
         imports.push("import sys");
     }
@@ -234,14 +224,14 @@ fn attribute(path: &str, was_there: bool, names: Names<'_>) -> Option<Keeper> {
     Some(yielding(&imports, &[], &[&after]))
 }
 
-fn as_words(import: &Option<String>) -> Vec<&str> {
-    import.iter().map(String::as_str).collect()
+fn as_words(import: Option<&String>) -> Vec<&str> {
+    import.into_iter().map(String::as_str).collect()
 }
 
 /// An item of a container, or all of it.
 fn item(piece: &Piece, names: Names<'_>) -> Option<Keeper> {
     let (import, path) = names.of(&piece.path)?;
-    let (imports, path) = (as_words(&import), path.as_str());
+    let (imports, path) = (as_words(import.as_ref()), path.as_str());
     if let Some(key) = key_of(path) {
         let container = &path[..path.len() - key.len() - 2];
         let before = format!("monkeypatch.setitem({container}, {key}, {container}[{key}])");
@@ -352,48 +342,10 @@ fn is_plain(path: &str) -> bool {
     path.split('.').all(is_name)
 }
 
-/// Lines of context around a change.
-const CONTEXT: usize = 3;
-
-/// An insertion as a unified diff.
-pub fn to_diff(file: &str, source: &str, insertion: &Insertion) -> String {
-    let lines: Vec<&str> = source.lines().collect();
-    let from = insertion.at.saturating_sub(CONTEXT);
-    let to = (insertion.at + CONTEXT).min(lines.len());
-    let old = to - from;
-    let new = old + insertion.lines.len();
-    let start = |count: usize| if count == 0 { from } else { from + 1 };
-    let mut diff = format!(
-        "--- a/{file}\n+++ b/{file}\n@@ -{},{old} +{},{new} @@\n",
-        start(old),
-        start(new)
-    );
-    let mut add = |mark: char, line: &str| {
-        let _ = writeln!(diff, "{mark}{line}");
-    };
-    lines[from..insertion.at]
-        .iter()
-        .for_each(|line| add(' ', line));
-    insertion.lines.iter().for_each(|line| add('+', line));
-    lines[insertion.at..to]
-        .iter()
-        .for_each(|line| add(' ', line));
-    diff
-}
-
-/// A source with an insertion made.
-pub fn apply(source: &str, insertion: &Insertion) -> String {
-    let mut lines: Vec<&str> = source.lines().collect();
-    let new = insertion.lines.iter().map(String::as_str);
-    lines.splice(insertion.at..insertion.at, new);
-    let mut text = lines.join("\n");
-    text.push('\n');
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::insertion::{apply, to_diff};
 
     fn piece(kind: &str, path: &str, before: Option<&str>, after: Option<&str>) -> Piece {
         Piece {
@@ -498,10 +450,7 @@ mod tests {
      pass
 ";
         // The last line of the block is one of the two blank lines that part definitions.
-        assert_eq!(
-            diff.replace("+\n+\n def", "+\n+\n def"),
-            expected.replace(",13", ",14")
-        );
+        assert_eq!(diff, expected.replace(",13", ",14"));
         assert!(apply(source, &insertion).contains("import os\n\n\nimport pytest\n"));
     }
 }

@@ -8,6 +8,7 @@ pub mod comparison;
 pub mod cost;
 pub mod event;
 pub mod fix;
+pub mod insertion;
 pub mod intersect;
 pub mod ladder;
 pub mod nio;

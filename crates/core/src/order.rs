@@ -6,6 +6,7 @@
 
 pub mod answers;
 mod culprits;
+mod groups;
 pub mod orders;
 
 use std::time::Duration;
@@ -14,6 +15,7 @@ use crate::sequential::{ERROR, chance_of};
 use crate::test::TestId;
 use answers::{Answers, Ends, Hit, Need, Oracle, at_least, rates};
 use culprits::minimise;
+use groups::{find_cleaners, find_singles};
 
 /// What to do next about one test. Call it again after each batch of runs.
 ///
@@ -129,10 +131,6 @@ const NO_DIFFERENCE: f64 = 0.2;
 const IF_JOINT: u32 = 8;
 /// So often a set is shown that does it only sometimes.
 const IF_MIXED: u32 = 10;
-/// So many tests are tried one by one whatever it takes.
-const SMALL: usize = 3;
-/// What takes so many seconds at most is tried one by one.
-const QUICK: f64 = 1.5;
 /// So many sets of several culprits are looked for at most.
 const SETS: usize = 4;
 
@@ -280,106 +278,6 @@ fn singles(tests: &[TestId]) -> Vec<Vec<TestId>> {
 fn place(case: &Case<'_>, set: &[TestId]) -> Option<usize> {
     let first = set.first()?;
     case.others.iter().position(|test| test == first)
-}
-
-/// Adds the tests that do it alone and are not known yet. Cleaners would hide others, so they stand alone.
-fn find_singles(
-    case: &Case<'_>,
-    oracle: &Oracle<'_>,
-    cleaners: &[TestId],
-    sets: &mut Vec<Vec<TestId>>,
-) -> Result<(), Need> {
-    let known = sets.iter().filter(|set| set.len() == 1).flatten();
-    let known: Vec<&TestId> = known.collect();
-    let open = case.others.iter().filter(|test| !known.contains(test));
-    let (apart, open): (Vec<TestId>, Vec<TestId>) =
-        open.cloned().partition(|test| cleaners.contains(test));
-    let in_order = |tests: &[TestId]| tests.to_vec();
-    let found = positives(case, oracle, &open, &in_order, true);
-    let apart = all_singly(oracle, &apart, &in_order, true);
-    let found = collect_all([found, apart].into_iter())?;
-    sets.extend(found.into_iter().flatten().map(|test| vec![test]));
-    Ok(())
-}
-
-/// Tests that undo the doing of the first set when they run after it.
-fn find_cleaners(
-    case: &Case<'_>,
-    oracle: &Oracle<'_>,
-    sets: &[Vec<TestId>],
-) -> Result<Vec<TestId>, Need> {
-    let set = &sets[0];
-    let others = case.others.iter().filter(|test| !set.contains(test));
-    // A culprit that runs later does it anew, whatever was undone before.
-    let is_culprit = |test: &&TestId| sets.iter().any(|set| set.len() == 1 && set[0] == **test);
-    let (apart, others): (Vec<&TestId>, Vec<&TestId>) = others.partition(is_culprit);
-    let [apart, others] = [apart, others].map(|tests| tests.into_iter().cloned().collect());
-    let (apart, others): (Vec<TestId>, Vec<TestId>) = (apart, others);
-    let after_set = |tests: &[TestId]| [&set[..], tests].concat();
-    let found = positives(case, oracle, &others, &after_set, false);
-    let apart = all_singly(oracle, &apart, &after_set, false);
-    let found: Vec<TestId> = collect_all([found, apart].into_iter())?.concat();
-    let mut cleaners = Vec::new();
-    let mut need = Vec::new();
-    for test in found {
-        // Once more: a name is not given on a single run.
-        match at_least(oracle.answers, &after_set(std::slice::from_ref(&test)), 2) {
-            Ok(ends) if oracle.hit.tally(ends).hits == 0 && ends.passed + ends.failed > 0 => {
-                cleaners.push(test);
-            }
-            Ok(_) => {}
-            Err(more) => need.extend(more),
-        }
-    }
-    cleaners.sort_by_key(|test| case.others.iter().position(|other| other == test));
-    if need.is_empty() {
-        Ok(cleaners)
-    } else {
-        Err(need)
-    }
-}
-
-/// The tests for which the event is there (or is not), each by itself in the place that `order` gives it.
-///
-/// Where one run for each would take long, groups are asked about, once in their order and once in the
-/// reverse, and halved where one of them is not as if none were among them.
-fn positives(
-    case: &Case<'_>,
-    oracle: &Oracle<'_>,
-    tests: &[TestId],
-    order: &dyn Fn(&[TestId]) -> Vec<TestId>,
-    wanted: bool,
-) -> Result<Vec<TestId>, Need> {
-    let apart = tests.iter().map(|test| order(std::slice::from_ref(test)));
-    let apart: f64 = apart.map(|order| (case.price)(&order)).sum();
-    if tests.len() <= SMALL || apart <= QUICK {
-        return all_singly(oracle, tests, order, wanted);
-    }
-    let reversed: Vec<TestId> = tests.iter().rev().cloned().collect();
-    let answers = oracle.ask_all(&[order(tests), order(&reversed)])?;
-    if answers.iter().all(|answer| *answer != wanted) {
-        return Ok(Vec::new());
-    }
-    let (first, second) = tests.split_at(tests.len() / 2);
-    let halves = [first, second].map(|half| positives(case, oracle, half, order, wanted));
-    Ok(collect_all(halves.into_iter())?.concat())
-}
-
-/// The same, by a run for each.
-fn all_singly(
-    oracle: &Oracle<'_>,
-    tests: &[TestId],
-    order: &dyn Fn(&[TestId]) -> Vec<TestId>,
-    wanted: bool,
-) -> Result<Vec<TestId>, Need> {
-    let orders = tests.iter().map(|test| order(std::slice::from_ref(test)));
-    let orders: Vec<Vec<TestId>> = orders.collect();
-    let answers = oracle.ask_all(&orders)?;
-    let found = tests
-        .iter()
-        .zip(answers)
-        .filter(|(_, answer)| *answer == wanted);
-    Ok(found.map(|(test, _)| test.clone()).collect())
 }
 
 /// Sets of several culprits: what of the lead does it without those that are known.

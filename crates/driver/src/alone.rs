@@ -8,8 +8,7 @@ use unflake_core::nio::{Pair, Setting};
 use unflake_core::trial::{Rung, Trial, VmId};
 
 use crate::hunt::to_pair;
-use crate::lane::Lane;
-use crate::lanes::Manner;
+use crate::lane::{Lane, Manner};
 use crate::protocol::Between;
 use crate::pytest::Project;
 use crate::session::{Halt, Session};

@@ -6,7 +6,7 @@ use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
 use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
 
-use crate::fleet::Fate;
+use crate::happening::Fate;
 use crate::protocol::{Attempt, Ran, WireFixtures, WireOutcome};
 
 /// How much of a dead VM's output is shown: its last lines, where an interpreter says why it died.

@@ -14,9 +14,8 @@ use unflake_core::nio::Setting;
 use unflake_core::state::{Cause, Culprits, Piece, Place, Shown, Step, Tried, next_step};
 use unflake_core::test::TestId;
 
-use crate::fleet::Happening;
-use crate::lane::Lane;
-use crate::lanes::Manner;
+use crate::happening::Happening;
+use crate::lane::{Lane, Manner};
 use crate::protocol::{Command, Name, WirePlace};
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
@@ -100,7 +99,7 @@ impl Session {
         let places = self.find_places(culprits, test, keys.collect())?;
         let with_place = |piece: Piece| {
             let place = places.iter().find(|place| place.key == piece.key);
-            let place = place.and_then(|place| self.to_place(place));
+            let place = place.and_then(Self::to_place);
             Shown { piece, place }
         };
         let mut cause = Cause {
@@ -209,16 +208,32 @@ impl Session {
             .map(unflake_core::outcome::Outcome::is_pass))
     }
 
-    /// Where the culprits write these pieces.
+    /// Where the culprits write these pieces; what is known from another of their victims is not asked
+    /// again.
     fn find_places(
         &mut self,
         culprits: &[TestId],
         test: &TestId,
         keys: Vec<String>,
     ) -> Result<Vec<WirePlace>, Halt> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
+        let known = self.written.entry(culprits.to_vec()).or_default();
+        let is_known = |key: &String| known.iter().any(|place| place.key == *key);
+        if !keys.iter().all(is_known) {
+            let places = self.trace_writes(culprits, test, keys)?;
+            self.written
+                .entry(culprits.to_vec())
+                .or_default()
+                .extend(places);
         }
+        Ok(self.written[culprits].clone())
+    }
+
+    fn trace_writes(
+        &mut self,
+        culprits: &[TestId],
+        test: &TestId,
+        keys: Vec<String>,
+    ) -> Result<Vec<WirePlace>, Halt> {
         let lane = self.open_ready_lane()?;
         let mut places = Vec::new();
         if let Some(Happening::Marked(..)) = self.tell_state(&lane, &Command::Mark {})? {
@@ -244,7 +259,7 @@ impl Session {
         Ok(places)
     }
 
-    fn to_place(&self, wire: &WirePlace) -> Option<Place> {
+    fn to_place(wire: &WirePlace) -> Option<Place> {
         Some(Place {
             file: wire.file.clone()?,
             line: wire.line?,

@@ -19,7 +19,7 @@ use unflake_core::verdict::Verdict;
 
 use crate::asked::Asked;
 use crate::comparing::watch;
-use crate::fleet::Happening;
+use crate::happening::Happening;
 use crate::protocol::{Command, Name, Target, Worker};
 use crate::pytest::Project;
 use crate::session::{Halt, Mould, Session, Suspect};
@@ -233,14 +233,14 @@ impl Session {
     pub(crate) fn await_test(&mut self, at: usize, vm: VmId) -> Result<Option<String>, Halt> {
         let Suspect { test, worker, .. } = &self.suspects[at];
         let (test, worker) = (test.clone(), worker.clone());
-        self.await_test_of(&test, worker, vm)
+        self.await_test_of(&test, worker.as_ref(), vm)
     }
 
     /// The same for any test.
     pub(crate) fn await_test_of(
         &mut self,
         test: &TestId,
-        worker: Option<Worker>,
+        worker: Option<&Worker>,
         vm: VmId,
     ) -> Result<Option<String>, Halt> {
         let patience = COLLECTING.max(self.collecting * 10);
@@ -254,7 +254,7 @@ impl Session {
                     )));
                 }
                 Happening::Parsed(parsed, _) if parsed == vm => {
-                    self.fleet.collect(vm, worker.clone());
+                    self.fleet.collect(vm, worker.cloned());
                 }
                 Happening::Ready(ready, collected) if ready == vm => {
                     let mut tests = collected.tests.iter();

@@ -11,7 +11,7 @@ use unflake_core::event::{Event, Note};
 use unflake_core::trial::VmId;
 
 use crate::asked::last_lines;
-use crate::fleet::{Fate, Happening};
+use crate::happening::{Fate, Happening};
 use crate::protocol::Command;
 use crate::session::{Halt, Session};
 

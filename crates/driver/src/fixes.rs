@@ -1,14 +1,14 @@
 //! Suggested changes of test files, each seen to help in a copy before it is shown.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use unflake_core::fix::{Fix, Insertion, Names, apply, suggest, to_diff};
+use unflake_core::fix::{Fix, Names, suggest};
+use unflake_core::insertion::{Insertion, apply, to_diff};
 use unflake_core::nio::Setting;
 use unflake_core::state::{Cause, Piece};
 use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
 
-use crate::lane::Lane;
-use crate::lanes::Manner;
+use crate::lane::{Lane, Manner};
 use crate::protocol::Between;
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
@@ -99,7 +99,7 @@ impl Session {
     fn helps(
         &mut self,
         file: &str,
-        text: &str,
+        patched: &str,
         culprits: &[TestId],
         test: &TestId,
     ) -> Result<bool, Halt> {
@@ -110,7 +110,7 @@ impl Session {
         let root = Utf8Path::new(&self.listed().root);
         let inside = root.strip_prefix(self.listing_place()).unwrap_or(root);
         let place = copy.files().join(inside).join(file);
-        std::fs::write(place, text).map_err(StartError::Scratch)?;
+        std::fs::write(place, patched).map_err(StartError::Scratch)?;
         let vm = self.start_in(workspace.as_ref())?;
         if self.await_test_of(test, None, vm)?.is_some() {
             self.leave(Some(vm))?;
@@ -126,7 +126,7 @@ impl Session {
         let order = if is_own {
             vec![test.clone()]
         } else {
-            [culprits, &[test.clone()]].concat()
+            [culprits, std::slice::from_ref(test)].concat()
         };
         let wanted = if is_own { 2 } else { order.len() };
         let trials = self.run_each(&mut lanes, &[order], manner)?;

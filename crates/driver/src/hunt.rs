@@ -14,8 +14,7 @@ use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Rung, Trial};
 use unflake_core::verdict::Verdict;
 
-use crate::lane::Lane;
-use crate::lanes::Manner;
+use crate::lane::{Lane, Manner};
 use crate::protocol::Between;
 use crate::run_error::RunError;
 use crate::session::{Halt, Session, Suspect};

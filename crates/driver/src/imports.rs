@@ -13,8 +13,7 @@ use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
 
-use crate::lane::Lane;
-use crate::lanes::Manner;
+use crate::lane::{Lane, Manner};
 use crate::pytest::Project;
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;

@@ -4,14 +4,36 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use nix::unistd::Pid;
+use unflake_core::nio::Setting;
 use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, VmId};
 
 use crate::asked::Asked;
-use crate::protocol::Worker;
+use crate::protocol::{Between, Worker};
 use crate::session::Halt;
 use crate::start_error::StartError;
 use crate::workspace::Workspace;
+
+/// How groups are run.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner {
+    pub(crate) setting: Setting,
+    /// What is done between the two runs of a test; `None` runs each once only.
+    pub(crate) between: Option<Between>,
+    /// Whether each group has a copy of the VM to itself.
+    pub(crate) is_apart: bool,
+}
+
+impl Manner {
+    /// Each test once, after those of its group before it, in a copy of the VM.
+    pub(crate) fn once(setting: Setting) -> Self {
+        Self {
+            setting,
+            between: None,
+            is_apart: true,
+        }
+    }
+}
 
 /// A VM in a workspace of its own.
 pub(crate) struct Lane {

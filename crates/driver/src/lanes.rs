@@ -19,35 +19,14 @@ use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial};
 
 use crate::climb::LEAVING;
-use crate::fleet::Happening;
-use crate::lane::{Lane, State};
-use crate::protocol::{Between, Command, Name};
+use crate::happening::Happening;
+use crate::lane::{Lane, Manner, State};
+use crate::protocol::{Command, Name};
 use crate::session::{Halt, Mould, Session};
 use crate::start_error::StartError;
 
 /// A test in a copy of a VM gets at least this long before the copy itself is blamed for the delay.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// How groups are run.
-#[derive(Clone, Copy)]
-pub(crate) struct Manner {
-    pub(crate) setting: Setting,
-    /// What is done between the two runs of a test; `None` runs each once only.
-    pub(crate) between: Option<Between>,
-    /// Whether each group has a copy of the VM to itself.
-    pub(crate) is_apart: bool,
-}
-
-impl Manner {
-    /// Each test once, after those of its group before it, in a copy of the VM.
-    pub(crate) fn once(setting: Setting) -> Self {
-        Self {
-            setting,
-            between: None,
-            is_apart: true,
-        }
-    }
-}
 
 /// A group of tests with its number.
 type Group = (usize, Vec<TestId>);

@@ -4,8 +4,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::event::Note;
 use unflake_core::trial::{Trial, VmId};
 
-use crate::fleet::Happening;
 use crate::git::Repository;
+use crate::happening::Happening;
 use crate::lane::{Lane, State};
 use crate::protocol::Worker;
 use crate::pytest::Project;

@@ -13,7 +13,7 @@ use unflake_core::event::{CollectionError, Event, Listing, Note};
 use unflake_core::test::Test;
 use unflake_core::trial::VmId;
 
-use crate::fleet::{Fate, Happening};
+use crate::happening::{Fate, Happening};
 use crate::interpreter;
 use crate::protocol::{Inability, Parsed, Worker, Workers};
 use crate::run_error::RunError;

@@ -258,7 +258,7 @@ impl From<WirePiece> for Piece {
 }
 
 /// Where a piece of state was written, as far as it could be seen.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct WirePlace {
     /// The piece.
     pub key: String,

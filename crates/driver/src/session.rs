@@ -25,9 +25,10 @@ use unflake_core::verdict::{Doubt, Finding, Reason, Verdict};
 
 use crate::comparing::{Changes, Used};
 use crate::difference::Against;
-use crate::fleet::{Fleet, Happening, Interrupter};
+use crate::fleet::{Fleet, Interrupter};
+use crate::happening::Happening;
 use crate::moving::Home;
-use crate::protocol::{Collected, Command, Worker};
+use crate::protocol::{Collected, Command, WirePlace, Worker};
 use crate::pytest::Project;
 use crate::run_error::RunError;
 use crate::start_error::StartError;
@@ -78,6 +79,8 @@ pub struct Session {
     pub(crate) home: Home,
     /// Why a pass says nothing about the failures of some VMs.
     pub(crate) doubts: HashMap<VmId, Doubt>,
+    /// Where culprits were seen to write pieces of state.
+    pub(crate) written: HashMap<Vec<TestId>, Vec<WirePlace>>,
     folder: Utf8PathBuf,
     events: Sender<Event>,
 }
@@ -143,6 +146,7 @@ impl Session {
             spent_at_base: Duration::ZERO,
             home: Home::of(&wish.project),
             doubts: HashMap::new(),
+            written: HashMap::new(),
             wish,
             folder,
             events,

@@ -15,7 +15,7 @@ use unflake_core::test::TestId;
 use unflake_core::trial::{Fixtures, Rung, Trial, VmId};
 
 use crate::asked::{Asked, last_lines};
-use crate::fleet::{Fate, Happening};
+use crate::happening::{Fate, Happening};
 use crate::protocol::{Command, Name, Ran, StopKind, Target};
 use crate::session::{Halt, Session, Suspect};
 

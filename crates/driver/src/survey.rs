@@ -16,7 +16,7 @@ use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, VmId};
 
 use crate::comparing::watch;
-use crate::fleet::Happening;
+use crate::happening::Happening;
 use crate::protocol::Listed;
 use crate::pytest::Project;
 use crate::run_error::RunError;

@@ -1,5 +1,7 @@
 //! What is known about a test that depends on order, in lines for people.
 
+use std::fmt::Write;
+
 use unflake_core::order::answers::Ends;
 use unflake_core::order::{Culprit, Dependence, Role};
 use unflake_core::state::{Cause, Place, Shown};
@@ -84,7 +86,7 @@ fn describe_shown(shown: &Shown) -> String {
             line,
             function,
         } = place;
-        text.push_str(&format!(", written at {file}:{line} ({function})"));
+        let _ = write!(text, ", written at {file}:{line} ({function})");
     }
     text
 }
