@@ -79,7 +79,6 @@ class Forks:
         self._channel.say(say="rejoined", how=how)
         return False
 
-
     def _warm_up(self) -> None:
         """pytest's failure texts ask which module a frame belongs to, and the first answer takes tens
         of milliseconds: what is known here is known in every copy."""
