@@ -9,7 +9,7 @@ use crate::protocol::{Collected, Inability, Parsed, Ran, StopKind, WirePlace};
 
 /// Something that happened to the fleet.
 pub enum Happening {
-    /// A VM's framework has read its configuration and waits for [`Fleet::collect`].
+    /// A VM's framework has read its configuration and waits for `Fleet::collect`.
     Parsed(VmId, Parsed),
     /// A VM has collected and waits for tests.
     Ready(VmId, Box<Collected>),
@@ -43,7 +43,7 @@ pub enum Happening {
     Garbled(VmId, String),
     /// A VM has ended.
     Ended(VmId, Fate),
-    /// The time given to [`Fleet::next`] has come.
+    /// The time given to `Fleet::next` has come.
     Deadline,
     /// The user wants to stop.
     Interrupted,
