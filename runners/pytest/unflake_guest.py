@@ -206,6 +206,8 @@ class Guest:
         try:
             self._items.twice(session, command)
             self._items.tear_down_all(session)
+            if command.get("compare"):
+                self._channel.say(say="changed", **self._items.state.compare())
             self._forks.leave(0)
         finally:
             self._forks.leave(1)

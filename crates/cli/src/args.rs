@@ -185,6 +185,9 @@ pub(crate) struct OrderArgs {
     /// Stop after this time with what is known by then, for example 90s or 10m [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) budget: Option<Duration>,
+    /// Also list state that tests leave changed although no test fails for it yet
+    #[arg(long)]
+    pub(crate) latent: bool,
     /// Do not take up a search that was cut off
     #[arg(long)]
     pub(crate) afresh: bool,

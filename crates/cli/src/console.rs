@@ -111,6 +111,7 @@ impl Console {
             Event::Ended(_) => self.close(),
             // These stand in the report.
             Event::VmStarted { .. }
+            | Event::Latent(_)
             | Event::Noted(_)
             | Event::Unmatched { .. }
             | Event::CollectionFailed(_)
@@ -234,6 +235,7 @@ impl Console {
                 let names: Vec<String> = tests.iter().map(name).collect();
                 format!("what else is changed by {}", names.join(" and "))
             }
+            Stage::Leftovers => "what each test leaves changed".to_owned(),
             Stage::Showing(test) => format!("showing {} in new interpreters", name(test)),
         };
         match &self.view {

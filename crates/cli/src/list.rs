@@ -71,6 +71,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             | Event::SuiteEnded { .. }
             | Event::Searching { .. }
             | Event::Detected { .. }
+            | Event::Latent(_)
             | Event::SessionFailed { .. }
             | Event::Judged(_)
             | Event::Ended(_) => {}

@@ -25,6 +25,7 @@ pub(crate) fn order(args: &OrderArgs) -> anyhow::Result<Exit> {
         seed: args.seed,
         rounds: args.rounds,
         budget: args.budget,
+        latent: args.latent,
         journals: if args.afresh { None } else { journals() },
     };
     let run_args = RunArgs {

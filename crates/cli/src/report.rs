@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use unflake_core::cost::Costs;
 use unflake_core::event::{CollectionError, Ending, Event, Listing, Note};
+use unflake_core::latent::Latent;
 use unflake_core::outcome::Outcome;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Birth, Rung, Trial, VmId};
@@ -35,6 +36,8 @@ pub(crate) struct Report {
     /// Failures of a report that no test was found for, and why.
     pub(crate) unmatched: Vec<(String, String)>,
     pub(crate) notes: Vec<Note>,
+    /// State that tests leave changed although none fails for it, the most reachable first.
+    pub(crate) latent: Vec<Latent>,
     /// The framework's own final outcome of each test in the suite's run.
     pub(crate) outcomes: HashMap<TestId, SuiteRun>,
     pub(crate) findings: Vec<Finding>,
@@ -111,6 +114,7 @@ impl Report {
             session_errors: Vec::new(),
             unmatched: Vec::new(),
             notes: Vec::new(),
+            latent: Vec::new(),
             outcomes: HashMap::new(),
             findings: Vec::new(),
             vms: BTreeMap::new(),
@@ -136,6 +140,7 @@ impl Report {
             Event::CollectionFailed(error) => self.collection_errors.push(error),
             Event::Unmatched { case, why } => self.unmatched.push((case, why)),
             Event::Noted(note) => self.notes.push(note),
+            Event::Latent(latent) => self.latent.push(latent),
             Event::TrialStarted { .. } | Event::Searching { .. } | Event::Detected { .. } => {}
             Event::Prepared { test, vm } => self.log(vm, test),
             Event::TrialEnded(trial) => self.read_trial(trial),
@@ -145,7 +150,14 @@ impl Report {
                 self.too_many_failures = too_many_failures;
             }
             Event::SessionFailed { reason, .. } => self.session_errors.push(reason),
-            Event::Judged(finding) => self.findings.push(finding),
+            Event::Judged(finding) => {
+                let shown = finding.cause.iter().flat_map(|cause| &cause.shown);
+                let shown: Vec<&str> = shown.map(|shown| shown.piece.path.as_str()).collect();
+                // A test fails for it already.
+                self.latent
+                    .retain(|latent| !shown.contains(&latent.piece.path.as_str()));
+                self.findings.push(finding);
+            }
             Event::Ended(ending) => self.ending = Some(ending),
         }
     }

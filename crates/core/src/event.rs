@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::latent::Latent;
 use crate::test::{Test, TestId};
 use crate::trial::{Birth, Rung, Trial, VmId};
 use crate::verdict::Finding;
@@ -76,6 +77,8 @@ pub enum Event {
         /// What that took on the wall clock.
         elapsed: Duration,
     },
+    /// Tests leave a piece of state changed, although no test fails for it.
+    Latent(Latent),
     /// The framework's own session failed for a reason that is no test's.
     SessionFailed {
         /// Where.
@@ -102,6 +105,8 @@ pub enum Stage {
     Culprits(TestId),
     /// Trying culprits on all other tests.
     Others(Vec<TestId>),
+    /// Looking at what each test leaves changed.
+    Leftovers,
     /// Showing a finding in new interpreters.
     Showing(TestId),
 }

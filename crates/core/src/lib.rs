@@ -11,6 +11,7 @@ pub mod fix;
 pub mod insertion;
 pub mod intersect;
 pub mod ladder;
+pub mod latent;
 pub mod nio;
 pub mod order;
 pub mod outcome;

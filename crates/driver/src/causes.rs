@@ -268,7 +268,11 @@ impl Session {
     }
 
     /// Tells a VM something about its state, and waits for the answer; `None` if the VM is gone.
-    fn tell_state(&mut self, lane: &Lane, command: &Command) -> Result<Option<Happening>, Halt> {
+    pub(crate) fn tell_state(
+        &mut self,
+        lane: &Lane,
+        command: &Command,
+    ) -> Result<Option<Happening>, Halt> {
         self.fleet.tell(lane.vm, command);
         let deadline = Instant::now() + PATIENCE;
         loop {

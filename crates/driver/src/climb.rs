@@ -20,14 +20,12 @@ use unflake_core::verdict::Verdict;
 use crate::asked::Asked;
 use crate::comparing::watch;
 use crate::happening::Happening;
-use crate::protocol::{Command, Name, Target, Worker};
+use crate::protocol::{Command, Name, Target};
 use crate::pytest::Project;
-use crate::session::{Halt, Mould, Session, Suspect};
+use crate::session::{Halt, Mould, Session};
 
 /// A test in a fork gets at least this long before the fork itself is blamed for the delay.
 const FORK_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a fresh interpreter may take to list its tests, at least.
-const COLLECTING: Duration = Duration::from_secs(60);
 /// How long a fresh interpreter may take to end after its test.
 pub(crate) const LEAVING: Duration = Duration::from_secs(20);
 
@@ -226,50 +224,6 @@ impl Session {
         {
             let why = why.clone();
             self.note(Note::ForkUnavailable { why });
-        }
-    }
-
-    /// Waits until a new interpreter has listed a suspect; what it said instead if it has not.
-    pub(crate) fn await_test(&mut self, at: usize, vm: VmId) -> Result<Option<String>, Halt> {
-        let Suspect { test, worker, .. } = &self.suspects[at];
-        let (test, worker) = (test.clone(), worker.clone());
-        self.await_test_of(&test, worker.as_ref(), vm)
-    }
-
-    /// The same for any test.
-    pub(crate) fn await_test_of(
-        &mut self,
-        test: &TestId,
-        worker: Option<&Worker>,
-        vm: VmId,
-    ) -> Result<Option<String>, Halt> {
-        let patience = COLLECTING.max(self.collecting * 10);
-        let deadline = Instant::now() + patience;
-        loop {
-            match self.next(Some(deadline))? {
-                Happening::Deadline => {
-                    self.fleet.kill(vm);
-                    return Ok(Some(format!(
-                        "it had not listed its tests after {patience:?}"
-                    )));
-                }
-                Happening::Parsed(parsed, _) if parsed == vm => {
-                    self.fleet.collect(vm, worker.cloned());
-                }
-                Happening::Ready(ready, collected) if ready == vm => {
-                    let mut tests = collected.tests.iter();
-                    let is_there = tests.any(|listed| listed.name.to_id() == *test);
-                    if is_there && !collected.blocked {
-                        return Ok(None);
-                    }
-                    let errors = collected.errors.into_iter().map(|error| error.text);
-                    return Ok(Some(errors.collect::<Vec<_>>().join("\n")));
-                }
-                Happening::Ended(ended, fate) if ended == vm => {
-                    return Ok(Some(fate.output.text(Duration::from_secs(1))));
-                }
-                unrelated => drop(unrelated),
-            }
         }
     }
 

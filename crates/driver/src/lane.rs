@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use nix::unistd::Pid;
 use unflake_core::nio::Setting;
+use unflake_core::state::Piece;
 use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, VmId};
 
@@ -46,6 +47,10 @@ pub(crate) struct Lane {
     pub(crate) restore: Vec<String>,
     /// What follows its group in the VM, so that fixtures which they share stay alive.
     pub(crate) next: Option<TestId>,
+    /// Whether each group ends with a comparison of the state.
+    pub(crate) compares: bool,
+    /// What the last comparison showed.
+    pub(crate) changed: Vec<Piece>,
     /// The number of its group.
     pub(crate) group: usize,
     /// The runs that are still to be reported.
@@ -79,6 +84,8 @@ impl Lane {
             worker,
             restore: Vec::new(),
             next: None,
+            compares: false,
+            changed: Vec::new(),
             group: 0,
             expected: VecDeque::new(),
             copy: None,

@@ -183,6 +183,7 @@ impl Session {
             between: manner.between,
             next: lane.next.as_ref().map(Name::from),
             restore: lane.restore.clone(),
+            compare: lane.compares,
             // A search makes many runs, and shows what it found in new interpreters.
             brief: manner.is_apart && manner.setting == Setting::Ordered,
             apart: manner.is_apart,
@@ -220,6 +221,7 @@ impl Session {
             | Happening::Apart(vm, _)
             | Happening::Unforked(vm, _)
             | Happening::Rejoined(vm, _)
+            | Happening::Changed(vm, ..)
             | Happening::Stopped(vm, ..)
             | Happening::Ended(vm, _) => *vm,
             _ => return,
@@ -231,6 +233,10 @@ impl Session {
         let trial = match happening {
             Happening::Apart(_, pid) => {
                 lane.copy = Some(pid);
+                return;
+            }
+            Happening::Changed(_, pieces, _) => {
+                lane.changed = pieces;
                 return;
             }
             Happening::Unforked(_, why) => {

@@ -30,6 +30,7 @@ pub mod interpreter;
 mod journal;
 mod lane;
 mod lanes;
+mod leftovers;
 mod look;
 mod moving;
 mod opening;

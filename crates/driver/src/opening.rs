@@ -10,16 +10,63 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use unflake_core::event::{CollectionError, Event, Listing, Note};
-use unflake_core::test::Test;
+use unflake_core::test::{Test, TestId};
 use unflake_core::trial::VmId;
 
 use crate::happening::{Fate, Happening};
 use crate::interpreter;
 use crate::protocol::{Inability, Parsed, Worker, Workers};
 use crate::run_error::RunError;
-use crate::session::{Halt, Mould, Session};
+use crate::session::{Halt, Mould, Session, Suspect};
+
+/// How long a fresh interpreter may take to list its tests, at least.
+const COLLECTING: Duration = Duration::from_secs(60);
 
 impl Session {
+    /// Waits until a new interpreter has listed a suspect; what it said instead if it has not.
+    pub(crate) fn await_test(&mut self, at: usize, vm: VmId) -> Result<Option<String>, Halt> {
+        let Suspect { test, worker, .. } = &self.suspects[at];
+        let (test, worker) = (test.clone(), worker.clone());
+        self.await_test_of(&test, worker.as_ref(), vm)
+    }
+
+    /// The same for any test.
+    pub(crate) fn await_test_of(
+        &mut self,
+        test: &TestId,
+        worker: Option<&Worker>,
+        vm: VmId,
+    ) -> Result<Option<String>, Halt> {
+        let patience = COLLECTING.max(self.collecting * 10);
+        let deadline = Instant::now() + patience;
+        loop {
+            match self.next(Some(deadline))? {
+                Happening::Deadline => {
+                    self.fleet.kill(vm);
+                    return Ok(Some(format!(
+                        "it had not listed its tests after {patience:?}"
+                    )));
+                }
+                Happening::Parsed(parsed, _) if parsed == vm => {
+                    self.fleet.collect(vm, worker.cloned());
+                }
+                Happening::Ready(ready, collected) if ready == vm => {
+                    let mut tests = collected.tests.iter();
+                    let is_there = tests.any(|listed| listed.name.to_id() == *test);
+                    if is_there && !collected.blocked {
+                        return Ok(None);
+                    }
+                    let errors = collected.errors.into_iter().map(|error| error.text);
+                    return Ok(Some(errors.collect::<Vec<_>>().join("\n")));
+                }
+                Happening::Ended(ended, fate) if ended == vm => {
+                    return Ok(Some(fate.output.text(Duration::from_secs(1))));
+                }
+                unrelated => drop(unrelated),
+            }
+        }
+    }
+
     /// Starts the first VM and lists its tests. As a guest it writes none of the framework's reports.
     pub(crate) fn open(&mut self, guest: bool) -> Result<VmId, Halt> {
         let since = Instant::now();

@@ -31,6 +31,8 @@ pub struct Ordering {
     pub rounds: Option<usize>,
     /// When to stop with what is known by then.
     pub budget: Option<Duration>,
+    /// Whether to look for state that is left changed without a failure.
+    pub latent: bool,
     /// Where a search that was cut off is kept; `None` keeps nothing.
     pub journals: Option<Utf8PathBuf>,
 }
@@ -42,6 +44,7 @@ impl Default for Ordering {
             seed: 1,
             rounds: None,
             budget: None,
+            latent: false,
             journals: None,
         }
     }
@@ -142,6 +145,9 @@ impl Session {
             elapsed: began.elapsed(),
         });
         self.look_into(&mut search, &named)?;
+        if wish.latent {
+            self.find_latent(&search)?;
+        }
         let taken = search.journal.as_ref().map_or(0, |journal| journal.taken);
         if taken > 0 {
             self.note(Note::Resumed { orders: taken });
@@ -191,6 +197,7 @@ impl Session {
             | Stage::Setters(_)
             | Stage::Culprits(_)
             | Stage::Others(_)
+            | Stage::Leftovers
             | Stage::Showing(_) => Setting::Ordered,
         };
         let mut all: Vec<Vec<Trial>> = Vec::new();

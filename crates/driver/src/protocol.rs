@@ -52,6 +52,9 @@ pub enum Command {
         /// The pieces of state that are put back before the first.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         restore: Vec<String>,
+        /// Whether the state is compared after the last.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        compare: bool,
         /// Whether failures need no text but their message.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         brief: bool,

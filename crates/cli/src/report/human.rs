@@ -32,6 +32,7 @@ pub(crate) fn write(report: &Report) -> String {
     for finding in findings.iter().filter(|finding| !is_flaky(finding)) {
         write_finding(&mut text, report, finding);
     }
+    write_latent(&mut text, report);
     for error in &report.collection_errors {
         let title = format!("ERROR collecting {}", printable(&error.place));
         let _ = writeln!(text, "\n{}", style(title).red().bold());
@@ -139,6 +140,42 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         }
         write_block(text, &first.account.text);
         write_block(text, &first.account.output);
+    }
+}
+
+/// So many leftovers are shown; JSON has all.
+const LATENT: usize = 20;
+
+fn write_latent(text: &mut String, report: &Report) {
+    for latent in report.latent.iter().take(LATENT) {
+        let piece = &latent.piece;
+        let title = style(format!("{:<10}", "LATENT")).yellow().bold();
+        let path = style(printable(&piece.path)).bold();
+        let _ = writeln!(text, "\n{title} {path}");
+        let absent = "(not there)";
+        let before = piece.before.as_deref().unwrap_or(absent);
+        let after = piece.after.as_deref().unwrap_or(absent);
+        let change = format!("{} {before} → {after}", piece.kind);
+        let _ = writeln!(text, "           {}", printable(&change));
+        let left = style("left changed by:").dim();
+        let tests = printable(&order::name_some(&latent.tests));
+        let _ = writeln!(text, "           {left} {tests}");
+        if !latent.readers.is_empty() {
+            let named = style("named in:").dim();
+            let _ = writeln!(
+                text,
+                "           {named} {}",
+                printable(&latent.readers.join(", "))
+            );
+        }
+    }
+    let more = report.latent.len().saturating_sub(LATENT);
+    if more > 0 {
+        let _ = writeln!(
+            text,
+            "\n{}",
+            style(format!("and {more} more in --format json")).dim()
+        );
     }
 }
 

@@ -12,7 +12,7 @@ use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
 
 use self::changes::{JsonChanges, to_json_changes};
-use self::order::{JsonCause, JsonOrder, to_json_cause, to_json_order};
+use self::order::{JsonCause, JsonLatent, JsonOrder, to_json_cause, to_json_latent, to_json_order};
 use super::{Counts, Report, describe_note};
 
 /// The schema's name and version.
@@ -47,6 +47,7 @@ struct JsonReport<'a> {
     vms: Vec<JsonVm<'a>>,
     costs: JsonCosts,
     notes: Vec<String>,
+    latent: Vec<JsonLatent<'a>>,
 }
 
 #[derive(Serialize)]
@@ -196,6 +197,7 @@ fn to_json(report: &Report, exit_code: u8) -> JsonReport<'_> {
         vms: to_json_vms(report),
         costs: to_json_costs(report.costs),
         notes: report.notes.iter().map(describe_note).collect(),
+        latent: report.latent.iter().map(to_json_latent).collect(),
     }
 }
 

@@ -110,7 +110,7 @@ fn describe_ends(ends: Ends) -> String {
     }
 }
 
-fn name_some(tests: &[TestId]) -> String {
+pub(crate) fn name_some(tests: &[TestId]) -> String {
     let names: Vec<&str> = tests.iter().take(NAMED).map(TestId::name).collect();
     let more = tests.len().saturating_sub(NAMED);
     let names = names.join(", ");

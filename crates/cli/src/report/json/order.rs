@@ -1,6 +1,7 @@
 //! What is known about a test that depends on order, in JSON.
 
 use serde::Serialize;
+use unflake_core::latent::Latent;
 use unflake_core::order::answers::Ends;
 use unflake_core::order::{Dependence, Role};
 use unflake_core::state::{Cause, Shown};
@@ -53,6 +54,27 @@ struct JsonPiece<'a> {
     file: Option<&'a str>,
     line: Option<u32>,
     function: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+pub(super) struct JsonLatent<'a> {
+    kind: &'a str,
+    path: &'a str,
+    before: Option<&'a str>,
+    after: Option<&'a str>,
+    tests: Vec<&'a str>,
+    readers: &'a [String],
+}
+
+pub(super) fn to_json_latent(latent: &Latent) -> JsonLatent<'_> {
+    JsonLatent {
+        kind: &latent.piece.kind,
+        path: &latent.piece.path,
+        before: latent.piece.before.as_deref(),
+        after: latent.piece.after.as_deref(),
+        tests: latent.tests.iter().map(TestId::name).collect(),
+        readers: &latent.readers,
+    }
 }
 
 #[derive(Serialize)]
