@@ -16,9 +16,10 @@ use unflake_core::test::TestId;
 
 use crate::happening::Happening;
 use crate::lane::{Lane, Manner};
-use crate::protocol::{Command, Name, WirePlace};
+use crate::protocol::{Command, Name};
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
+use crate::wire_state::WirePlace;
 
 /// So long the runner may take to remember, to compare, or to run tests line by line.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -55,14 +55,14 @@ impl Session {
         let files = by_file(&self.tests)
             .into_iter()
             .map(|tests| tests[0].file.clone());
-        let texts: Vec<(String, String)> = files
+        let written: Vec<(String, String)> = files
             .map(|file| {
                 // A file that cannot be read has no name in it.
                 let text = std::fs::read_to_string(root.join(&file)).unwrap_or_default();
                 (file, text)
             })
             .collect();
-        let sources: Vec<Source<'_>> = texts
+        let sources: Vec<Source<'_>> = written
             .iter()
             .map(|(file, text)| Source { file, text })
             .collect();

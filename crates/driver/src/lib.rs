@@ -52,5 +52,6 @@ pub mod survey;
 pub mod triage;
 mod vm;
 mod watch;
+pub mod wire_state;
 pub mod workspace;
 pub mod worktree;

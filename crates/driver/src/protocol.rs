@@ -1,8 +1,9 @@
 //! The messages between driver and runner, as `docs/protocol.md` describes them.
 
 use serde::{Deserialize, Serialize};
-use unflake_core::state::Piece;
 use unflake_core::test::TestId;
+
+use crate::wire_state::{WirePiece, WirePlace};
 
 /// The version of the protocol that this driver speaks.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -230,47 +231,6 @@ impl Message {
     pub(crate) fn goes_on(&self) -> bool {
         matches!(self, Self::Ran(ran) if !ran.held)
     }
-}
-
-/// A piece of state on the wire.
-#[derive(Debug, Deserialize)]
-pub(crate) struct WirePiece {
-    key: String,
-    kind: String,
-    path: String,
-    before: Option<String>,
-    after: Option<String>,
-    owner: Option<String>,
-    mock: bool,
-    restorable: bool,
-}
-
-impl From<WirePiece> for Piece {
-    fn from(wire: WirePiece) -> Self {
-        Self {
-            key: wire.key,
-            kind: wire.kind,
-            path: wire.path,
-            before: wire.before,
-            after: wire.after,
-            owner: wire.owner,
-            is_mock: wire.mock,
-            is_restorable: wire.restorable,
-        }
-    }
-}
-
-/// Where a piece of state was written, as far as it could be seen.
-#[derive(Clone, Debug, Deserialize)]
-pub struct WirePlace {
-    /// The piece.
-    pub key: String,
-    /// The file.
-    pub file: Option<String>,
-    /// The line, from 1.
-    pub line: Option<u32>,
-    /// The function.
-    pub function: Option<String>,
 }
 
 /// Who a runner is.

@@ -28,10 +28,11 @@ use crate::difference::Against;
 use crate::fleet::{Fleet, Interrupter};
 use crate::happening::Happening;
 use crate::moving::Home;
-use crate::protocol::{Collected, Command, WirePlace, Worker};
+use crate::protocol::{Collected, Command, Worker};
 use crate::pytest::Project;
 use crate::run_error::RunError;
 use crate::start_error::StartError;
+use crate::wire_state::WirePlace;
 use crate::worktree::BaseTree;
 
 /// What the user wants of a run.

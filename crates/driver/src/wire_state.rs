@@ -1,0 +1,45 @@
+//! What a runner says about state, as `docs/protocol.md` describes it.
+
+use serde::Deserialize;
+use unflake_core::state::Piece;
+
+/// A piece of state on the wire.
+#[derive(Debug, Deserialize)]
+pub(crate) struct WirePiece {
+    key: String,
+    kind: String,
+    path: String,
+    before: Option<String>,
+    after: Option<String>,
+    owner: Option<String>,
+    mock: bool,
+    restorable: bool,
+}
+
+impl From<WirePiece> for Piece {
+    fn from(wire: WirePiece) -> Self {
+        Self {
+            key: wire.key,
+            kind: wire.kind,
+            path: wire.path,
+            before: wire.before,
+            after: wire.after,
+            owner: wire.owner,
+            is_mock: wire.mock,
+            is_restorable: wire.restorable,
+        }
+    }
+}
+
+/// Where a piece of state was written, as far as it could be seen.
+#[derive(Clone, Debug, Deserialize)]
+pub struct WirePlace {
+    /// The piece.
+    pub key: String,
+    /// The file.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: Option<u32>,
+    /// The function.
+    pub function: Option<String>,
+}
