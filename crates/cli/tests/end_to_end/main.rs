@@ -13,4 +13,5 @@ mod nio;
 mod order;
 mod project;
 mod reports;
+mod search;
 mod triage;

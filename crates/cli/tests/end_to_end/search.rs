@@ -1,0 +1,176 @@
+//! `unflake order` beyond its findings: cut off and taken up, misspelt, asked for by `run`, latent state.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, mkfifo};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::project::{Project, Python, Run};
+
+const SHOP: &str = "CART = []\nRATES = {}\n";
+const POLLUTES: &str = "\
+import shop
+
+
+def test_fills():
+    shop.CART.append('apple')
+
+
+def test_sets_a_rate():
+    shop.RATES['eur'] = 2
+";
+const VICTIM: &str = "\
+import shop
+
+
+def test_is_empty():
+    assert shop.CART == []
+
+
+def test_reads_rates():
+    shop.RATES.get('eur')
+";
+
+fn order(project: &Project, python: &Path, cache: &Path, arguments: &[&str]) -> Run {
+    let mut all = vec!["order", "--python", python.to_str().unwrap()];
+    all.extend(arguments);
+    let mut command = project.unflake(&all);
+    command.env("XDG_CACHE_HOME", cache);
+    Run::of(command.output().unwrap())
+}
+
+fn shop() -> Project {
+    Project::with(&[
+        ("shop.py", SHOP),
+        ("test_a.py", POLLUTES),
+        ("test_b.py", VICTIM),
+    ])
+}
+
+#[test]
+fn a_search_that_was_cut_off_is_taken_up_and_says_so() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let project = shop();
+    let cache = TempDir::with_prefix("unflake-test-").unwrap();
+    let ready = cache.path().join("ready");
+    mkfifo(&ready, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let hangs = "\
+import os
+import threading
+
+
+def test_hangs():
+    if os.path.exists(os.environ['UNFLAKE_TEST_READY']):
+        open(os.environ['UNFLAKE_TEST_READY'], 'w').close()
+        threading.Event().wait()
+";
+    project.write("test_c.py", hangs);
+    let all = ["order", "--python", python.to_str().unwrap()];
+    let mut command = project.unflake(&all);
+    command
+        .env("XDG_CACHE_HOME", cache.path())
+        .env("UNFLAKE_TEST_READY", &ready)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    // Opening the pipe waits for the test that hangs; those before it have run alone by then.
+    let mut nothing = String::new();
+    let mut pipe = fs::File::open(&ready).unwrap();
+    pipe.read_to_string(&mut nothing).unwrap();
+    let pid = Pid::from_raw(child.id().try_into().unwrap());
+    kill(pid, Signal::SIGKILL).unwrap();
+    assert_eq!(Run::of(child.wait_with_output().unwrap()).code, None);
+    fs::remove_file(&ready).unwrap();
+
+    let mut command = project.unflake(&all);
+    command
+        .env("XDG_CACHE_HOME", cache.path())
+        .env("UNFLAKE_TEST_READY", &ready);
+    let run = Run::of(command.output().unwrap());
+    assert_eq!(run.code, Some(1), "{run:#?}");
+    assert!(
+        run.stdout.contains("the last search was cut off"),
+        "{run:#?}"
+    );
+    assert!(
+        run.stdout.contains("VICTIM     test_b.py::test_is_empty"),
+        "{run:#?}"
+    );
+    let left = fs::read_dir(cache.path().join("unflake/order")).unwrap();
+    assert_eq!(left.count(), 0, "a search that is done leaves nothing");
+}
+
+#[test]
+fn a_test_that_is_not_there_is_told_at_once() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let cache = TempDir::with_prefix("unflake-test-").unwrap();
+    let run = order(&shop(), &python, cache.path(), &["test_b.py::test_is_emty"]);
+    assert_eq!(run.code, Some(2), "{run:#?}");
+    for part in ["there is no test `test_b.py::test_is_emty`", "unflake list"] {
+        assert!(run.stderr.contains(part), "{run:#?}");
+    }
+}
+
+#[test]
+fn a_budget_ends_a_search_and_what_is_open_is_told() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let cache = TempDir::with_prefix("unflake-test-").unwrap();
+    let run = order(&shop(), &python, cache.path(), &["--budget", "0.001s"]);
+    assert!(run.stdout.contains("the time is over"), "{run:#?}");
+    assert!(!run.stdout.contains("VICTIM"), "{run:#?}");
+}
+
+#[test]
+fn run_explains_a_failure_that_passes_in_a_fresh_state() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let (report, run) = shop().run_json(&python, &["--explain"]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    let finding = &report["findings"][0];
+    assert_eq!(finding["verdict"], "flaky");
+    let culprits = &finding["order"]["culprits"][0]["tests"];
+    assert_eq!(*culprits, serde_json::json!(["test_a.py::test_fills"]));
+    let cause = &finding["cause"];
+    assert_eq!(cause["shown"][0]["path"], "shop.CART", "{cause:#}");
+    assert_eq!(
+        (&cause["shown"][0]["file"], &cause["shown"][0]["line"]),
+        (&"test_a.py".into(), &5.into())
+    );
+    let diff = cause["fix"]["diff"].as_str().unwrap();
+    assert!(diff.contains("+    shop.CART[:] = before"), "{diff}");
+}
+
+#[test]
+fn latent_state_is_listed_if_others_reach_it() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let cache = TempDir::with_prefix("unflake-test-").unwrap();
+    let run = order(
+        &shop(),
+        &python,
+        cache.path(),
+        &["--latent", "--format", "json"],
+    );
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let latent = report["latent"].as_array().unwrap();
+    let paths: Vec<&str> = latent
+        .iter()
+        .filter_map(|one| one["path"].as_str())
+        .collect();
+    // `shop.CART` is no latent one: a test fails for it.
+    assert_eq!(paths, ["shop.RATES['eur']"], "{report:#}");
+    assert_eq!(latent[0]["readers"], serde_json::json!(["test_b.py"]));
+}
