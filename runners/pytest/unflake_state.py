@@ -156,10 +156,13 @@ class State:
             if old is not new and (old is ABSENT or new is ABSENT or not probe.is_same(old, new)):
                 changes[path] = (old, new)
         for path, (old, new) in probe.group(changes).items():
-            texts = (
-                None if old is ABSENT else probe.show(old),
-                None if new is ABSENT else probe.show(new),
-            )
+            if old is ABSENT or new is ABSENT:
+                texts = (
+                    None if old is ABSENT else probe.show(old),
+                    None if new is ABSENT else probe.show(new),
+                )
+            else:
+                texts = probe.show_both(old, new)
             if texts[0] == texts[1] and texts[1] is not None:
                 texts = (texts[0], cut(texts[1], TEXT_LIMIT - 14) + " (another one)")
             piece = self._make_piece(

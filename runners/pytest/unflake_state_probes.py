@@ -38,6 +38,10 @@ class Probe:
     def show(self, token: Any) -> Optional[str]:
         return show(token)
 
+    def show_both(self, before: Any, after: Any) -> Tuple[Optional[str], Optional[str]]:
+        """What it was and is, where both are there; a probe may leave out what they have in common."""
+        return self.show(before), self.show(after)
+
     def group(self, changes: Changes) -> Changes:
         """The changes worth telling: one may go without saying because of another."""
         return changes

@@ -93,6 +93,9 @@ class Signals(Probe):
         # Those of the system are members of an enumeration, the others any object.
         return before is after
 
+    def show(self, token: Any) -> Optional[str]:
+        return str(token.name) if type(token) is signal.Handlers else super().show(token)
+
     def can_put(self, path: str, before: Any, after: Any) -> bool:
         return before is not None
 

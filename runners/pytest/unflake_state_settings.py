@@ -12,12 +12,12 @@ import time
 import types
 import warnings
 from os import environ
-from typing import Any, ClassVar, Dict, List, Optional
+from typing import Any, ClassVar, Dict, List, Optional, Tuple
 
 from unflake_state_hidden import RANDOM, numpy_sights, show_random
 from unflake_state_modules import OURS, Modules, group_modules
 from unflake_state_probes import Probe, Setting
-from unflake_state_values import ABSENT, class_mro, count, dict_getter, module_dict, module_of, show
+from unflake_state_values import ABSENT, class_mro, count, cut, dict_getter, module_dict, module_of, show
 from unflake_state_walk import is_framework
 
 logger_dict = dict_getter(logging.Logger)
@@ -91,6 +91,16 @@ class Listing(Probe):
 
     def show(self, token: Any) -> Optional[str]:
         return show(token[0] if token[1] is None else token[1])
+
+    def show_both(self, before: Any, after: Any) -> Tuple[Optional[str], Optional[str]]:
+        texts = self.show(before), self.show(after)
+        old, new = before[1] or [], after[1] or []
+        if not any(str(text).endswith("…") for text in texts) or {type(one) for one in [*old, *new]} != {str}:
+            return texts
+        # A search path is long, and mostly the same.
+        gone, come = [one for one in old if one not in new], [one for one in new if one not in old]
+        rest = len(old) - len(gone)
+        return cut(f"{show(gone)} and {rest} more"), cut(f"{show(come)} and {rest} more")
 
     def put(self, path: str, before: Any, after: Any) -> None:
         old, contents = before
@@ -256,6 +266,13 @@ class Locale(Probe):
     def take(self) -> Dict[str, Any]:
         locale: Any = sys.modules.get("_locale")
         return {} if locale is None else {"locale": locale.setlocale(locale.LC_ALL, None)}
+
+    def show_both(self, before: Any, after: Any) -> Tuple[Optional[str], Optional[str]]:
+        old, new = str(before).split(";"), str(after).split(";")
+        if len(old) != len(new):
+            return self.show(before), self.show(after)
+        pairs = [(one, other) for one, other in zip(old, new) if one != other]
+        return cut("; ".join(one for one, _ in pairs)), cut("; ".join(other for _, other in pairs))
 
     def can_put(self, path: str, before: Any, after: Any) -> bool:
         return before is not ABSENT
