@@ -65,7 +65,7 @@ class Files(Probe):
         for name, folder, depth in self._places():
             number = 0
             for entry in self._walk(folder, depth, folder):
-                if name and (entry.path + os.sep).startswith(inside):
+                if name and folder not in self._gits and (entry.path + os.sep).startswith(inside):
                     continue  # The project may lie in the temporary folder.
                 number += 1
                 if number > ENTRIES or (number % 64 == 0 and perf_counter() > self._until):
