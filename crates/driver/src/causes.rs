@@ -23,6 +23,8 @@ use crate::wire_state::WirePlace;
 
 /// So long the runner may take to remember, to compare, or to run tests line by line.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// So often a scene is tried with nothing put back until it shows what it is to show.
+const CONTROLS: usize = 8;
 /// More pieces than this are not tried.
 const MOST_PIECES: usize = 2000;
 /// So many suspects are named.
@@ -49,17 +51,12 @@ impl Session {
         let Some(mut scene) = self.open_scene(culprits, test)? else {
             return Ok(None);
         };
-        let restorable = scene.pieces.iter().filter(|piece| piece.is_restorable);
-        let mut restorable: Vec<Piece> = restorable.take(MOST_PIECES).cloned().collect();
-        // Threads and child processes do not live on in a copy, and a port stays taken by the original.
-        let control = self.try_piece(&mut scene, culprits, test, Vec::new())?;
-        scene.is_exec = control != Some(!passes_alone);
-        if scene.is_exec {
-            let control = self.try_piece(&mut scene, culprits, test, Vec::new())?;
-            if control != Some(!passes_alone) {
-                restorable.clear();
-            }
-        }
+        let is_shown = self.check_scene(&mut scene, culprits, test, passes_alone)?;
+        let restorable = scene
+            .pieces
+            .iter()
+            .filter(|piece| piece.is_restorable && is_shown);
+        let restorable: Vec<Piece> = restorable.take(MOST_PIECES).cloned().collect();
         let mut tried = Tried::new();
         let found = loop {
             match next_step(restorable.len(), &tried) {
@@ -157,6 +154,29 @@ impl Session {
             unseen,
             is_exec: false,
         }))
+    }
+
+    /// Whether the test ends otherwise than alone in a scene with nothing put back.
+    ///
+    /// Threads and child processes do not live on in a copy, and a port stays taken by the original: then
+    /// each try gets a VM of its own. Culprits that do it by chance get several goes.
+    fn check_scene(
+        &mut self,
+        scene: &mut Scene,
+        culprits: &[TestId],
+        test: &TestId,
+        passes_alone: bool,
+    ) -> Result<bool, Halt> {
+        for attempt in 0..CONTROLS {
+            // The first in a copy, the second in the VM itself, the others in copies of new VMs.
+            scene.is_exec = attempt == 1;
+            scene.lane.is_spent |= attempt > 1;
+            let control = self.try_piece(scene, culprits, test, Vec::new())?;
+            if control == Some(!passes_alone) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Paths of a copy in what pieces were and are, as the user's own.
