@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use camino::Utf8Path;
 use unflake_core::verdict::{Finding, Verdict};
 
-use super::{Report, changes, markdown};
+use super::{Report, changes, markdown, order};
 
 /// Writes annotations to `stderr` and the summary to the file that GitHub names, when run there.
 pub(crate) fn write(report: &Report, stderr: &mut impl Write) -> io::Result<()> {
@@ -66,6 +66,7 @@ fn annotate(report: &Report, finding: &Finding) -> String {
         .map_or("", |trial| &trial.account.message);
     let mut lines = vec![finding.verdict.meaning().to_owned(), message.to_owned()];
     lines.extend(finding.comparison.iter().flat_map(changes::describe));
+    lines.extend(order::describe_lines(finding));
     let message = data(&lines.join("\n"));
     format!("::{level} {place}title={title}::{message}")
 }

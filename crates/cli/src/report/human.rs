@@ -83,11 +83,7 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
             printable(&line)
         );
     }
-    let dependence = finding.dependence.iter();
-    let cause = finding.cause.iter();
-    let passes_alone = finding.verdict != Verdict::Brittle;
-    let cause = cause.flat_map(|cause| order::describe_cause(cause, passes_alone));
-    for (title, line) in dependence.flat_map(|one| order::describe(one)).chain(cause) {
+    for (title, line) in order::describe(finding) {
         let title = style(format!("{title}:")).dim();
         let _ = writeln!(text, "           {title} {}", printable(&line));
     }

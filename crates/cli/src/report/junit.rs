@@ -12,7 +12,7 @@ use unflake_core::test::Test;
 use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
 
-use super::{Report, SuiteRun, changes};
+use super::{Report, SuiteRun, changes, order};
 
 /// The report as XML.
 pub(crate) fn write(
@@ -97,6 +97,10 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
         case.add_property(Property::new("unflake.verdict", finding.verdict.label()));
         case.add_property(Property::new("unflake.meaning", finding.verdict.meaning()));
         case.add_property(Property::new("unflake.attempts", attempts(finding)));
+        let order = order::describe_lines(finding).join("; ");
+        if !order.is_empty() {
+            case.add_property(Property::new("unflake.order", order));
+        }
         if let Some(comparison) = &finding.comparison {
             let changes = changes::describe(comparison).join("; ");
             case.add_property(Property::new("unflake.changes", changes));

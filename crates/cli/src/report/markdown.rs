@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unflake_core::verdict::Finding;
 
-use super::{Report, changes, plural, seconds};
+use super::{Report, changes, order, plural, seconds};
 use crate::printable::{printable, printable_lines};
 
 /// How much of a failure text a summary holds.
@@ -89,9 +89,22 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
             let _ = writeln!(text, "- {}", cell(&line));
         }
     }
+    let order = order::describe_lines(finding);
+    if !order.is_empty() {
+        text.push_str("\nWhat it depends on:\n\n");
+        for line in order {
+            let _ = writeln!(text, "- {}", cell(&line));
+        }
+    }
+    if let Some(fix) = finding.cause.as_ref().and_then(|cause| cause.fix.as_ref()) {
+        text.push_str("\nA change that was seen to help:\n\n");
+        write_block(text, &fix.diff);
+    }
     text.push_str("\nRepeat it:\n\n");
     write_block(text, &report.invocation.repeat(report, finding));
-    if let Some(recipe) = report.invocation.recipe(report, finding) {
+    let recipe = report.invocation.recipe(report, finding);
+    let recipe = recipe.or_else(|| report.invocation.order_recipe(report, finding));
+    if let Some(recipe) = recipe {
         text.push_str("With plain pytest:\n\n");
         write_block(text, &recipe.join("\n"));
     }

@@ -6,14 +6,34 @@ use unflake_core::order::answers::Ends;
 use unflake_core::order::{Culprit, Dependence, Role};
 use unflake_core::state::{Cause, Place, Shown};
 use unflake_core::test::TestId;
+use unflake_core::verdict::{Finding, Verdict};
 
 use super::{plural, seconds};
 
 /// So many tests are named in one line.
 const NAMED: usize = 8;
 
-/// Titles and texts.
-pub(crate) fn describe(dependence: &Dependence) -> Vec<(&'static str, String)> {
+/// What a finding depends on and the state behind it: titles and texts.
+pub(crate) fn describe(finding: &Finding) -> Vec<(&'static str, String)> {
+    let dependence = finding.dependence.iter();
+    let mut lines: Vec<_> = dependence
+        .flat_map(|one| describe_dependence(one))
+        .collect();
+    let passes_alone = finding.verdict != Verdict::Brittle;
+    let cause = finding.cause.iter();
+    lines.extend(cause.flat_map(|cause| describe_cause(cause, passes_alone)));
+    lines
+}
+
+/// The same in lines, for reports that have no titles.
+pub(crate) fn describe_lines(finding: &Finding) -> Vec<String> {
+    let lines = describe(finding).into_iter();
+    lines
+        .map(|(title, text)| format!("{title}: {text}"))
+        .collect()
+}
+
+fn describe_dependence(dependence: &Dependence) -> Vec<(&'static str, String)> {
     let diagnosis = &dependence.diagnosis;
     let mut lines = Vec::new();
     let title = match diagnosis.role {
@@ -42,7 +62,7 @@ pub(crate) fn describe(dependence: &Dependence) -> Vec<(&'static str, String)> {
 }
 
 /// The state behind it: what was shown, or what is left to suspect.
-pub(crate) fn describe_cause(cause: &Cause, passes_alone: bool) -> Vec<(&'static str, String)> {
+fn describe_cause(cause: &Cause, passes_alone: bool) -> Vec<(&'static str, String)> {
     let verb = if passes_alone { "pass" } else { "fail" };
     let mut lines = Vec::new();
     for (at, shown) in cause.shown.iter().enumerate() {

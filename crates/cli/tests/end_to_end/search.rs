@@ -174,3 +174,21 @@ fn latent_state_is_listed_if_others_reach_it() {
     assert_eq!(paths, ["shop.RATES['eur']"], "{report:#}");
     assert_eq!(latent[0]["readers"], serde_json::json!(["test_b.py"]));
 }
+
+#[test]
+fn every_report_names_the_culprits_and_the_state() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let cache = TempDir::with_prefix("unflake-test-").unwrap();
+    let xml = cache.path().join("report.xml");
+    let wanted = ["--format", "markdown", "--junit", xml.to_str().unwrap()];
+    let run = order(&shop(), &python, cache.path(), &wanted);
+    let junit = fs::read_to_string(xml).unwrap();
+    for report in [&run.stdout, &junit] {
+        for part in ["fails after: test_a.py::test_fills", "item shop.CART"] {
+            assert!(report.contains(part), "{part}: {report}");
+        }
+    }
+    assert!(junit.contains("name=\"unflake.order\""), "{junit}");
+}
