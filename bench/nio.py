@@ -186,9 +186,9 @@ def measure(bench: Bench, real: List[str]) -> List[Row]:
     for mode in ("method", "class"):
         one, both = bench.nio(f"--mode {mode}", []), bench.nio(f"--mode {mode} --jobs 2", [])
         rows.append(bench.compare("20 files of CPU work", busy, one, both, "≥ 1.70"))
-    numpy = write_suite(suites / "numpy", {f"test_{n:02}.py": NUMPY for n in range(6)})
+    numpy = write_suite(suites / "numpy", {f"test_{n:02}.py": NUMPY for n in range(15)})
     alone, method = bench.each_alone(numpy), bench.nio("--mode method", [])
-    rows.append(bench.compare("60 tests with numpy", numpy, alone, method, "≥ 20.00", rounds=1))
+    rows.append(bench.compare("150 tests with numpy", numpy, alone, method, "≥ 20.00", rounds=1))
     return rows
 
 
