@@ -68,7 +68,8 @@ import threading
 
 def test_hangs():
     if os.path.exists(os.environ['UNFLAKE_TEST_READY']):
-        open(os.environ['UNFLAKE_TEST_READY'], 'w').close()
+        with open(os.environ['UNFLAKE_TEST_READY'], 'w') as pipe:
+            pipe.write(str(os.getpid()))
         threading.Event().wait()
 ";
     project.write("test_c.py", hangs);
@@ -81,11 +82,13 @@ def test_hangs():
         .stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     // Opening the pipe waits for the test that hangs; those before it have run alone by then.
-    let mut nothing = String::new();
+    let mut hanging = String::new();
     let mut pipe = fs::File::open(&ready).unwrap();
-    pipe.read_to_string(&mut nothing).unwrap();
+    pipe.read_to_string(&mut hanging).unwrap();
     let pid = Pid::from_raw(child.id().try_into().unwrap());
     kill(pid, Signal::SIGKILL).unwrap();
+    // Nobody is left who would end the test that hangs; its VM follows it.
+    kill(Pid::from_raw(hanging.parse().unwrap()), Signal::SIGKILL).unwrap();
     assert_eq!(Run::of(child.wait_with_output().unwrap()).code, None);
     fs::remove_file(&ready).unwrap();
 
