@@ -144,7 +144,7 @@ mod tests {
             "assert 5 == 4 in <Cart at 0x7fff>"
         ));
         assert!(is_same_failure(
-            "FileNotFoundError: '/home/a/x.json'",
+            "FileNotFoundError: '/data/a/x.json'",
             "FileNotFoundError: '/tmp/b/x.json'"
         ));
         assert!(!is_same_failure(

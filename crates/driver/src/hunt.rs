@@ -17,7 +17,7 @@ use unflake_core::verdict::Verdict;
 use crate::lane::{Lane, Manner};
 use crate::protocol::Between;
 use crate::run_error::RunError;
-use crate::session::{Halt, Session, Suspect};
+use crate::session::{Halt, Session, Suspect, if_listed};
 
 /// What is hunted, and how.
 #[derive(Clone, Copy, Debug)]
@@ -211,8 +211,8 @@ impl Session {
                             if let Verdict::Nio(_) = verdict {
                                 let test = self.suspects[at].test.clone();
                                 let own = std::slice::from_ref(&test);
-                                let cause = self.find_cause(own, &test, true)?;
-                                self.suspects[at].cause = cause.map(Box::new);
+                                let cause = if_listed(self.find_cause(own, &test, true))?;
+                                self.suspects[at].cause = cause.flatten().map(Box::new);
                             }
                             self.judge(at, verdict, None);
                         }

@@ -29,7 +29,7 @@ impl Session {
         let mut lanes = [lane];
         let tests: Vec<TestId> = self.tests.iter().map(|test| test.id.clone()).collect();
         let mut left: Vec<(TestId, String, Vec<Piece>)> = Vec::new();
-        for chunk in tests.chunks(CHUNK) {
+        'all: for chunk in tests.chunks(CHUNK) {
             if search.is_over() {
                 break;
             }
@@ -38,7 +38,7 @@ impl Session {
                 self.run_each(&mut lanes, &[vec![test.clone()]], manner)?;
                 if lanes[0].is_spent {
                     // A new VM remembers nothing: what comes after this test is not looked at.
-                    break;
+                    break 'all;
                 }
                 let pieces = std::mem::take(&mut lanes[0].changed);
                 left.push((test.clone(), self.file_of(test).to_owned(), pieces));

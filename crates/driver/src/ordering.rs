@@ -152,14 +152,18 @@ impl Session {
         if taken > 0 {
             self.note(Note::Resumed { orders: taken });
         }
-        if search.is_over() {
+        let is_over = search.is_over();
+        if is_over {
             self.note(Note::BudgetSpent);
-        } else if let Some(journal) = &search.journal {
-            journal.remove();
         }
+        let journal = search.journal.take().filter(|_| !is_over);
         let lanes = std::mem::take(&mut search.lanes);
         self.leave_lanes(lanes)?;
         self.conclude(search, &named)?;
+        // Not before: showing can be interrupted too.
+        if let Some(journal) = journal {
+            journal.remove();
+        }
         Ok(Ending::Completed)
     }
 

@@ -114,6 +114,16 @@ pub(crate) enum Halt {
     Error(RunError),
 }
 
+/// What came of an experiment in a new interpreter; `None` if the interpreter ended before it listed its
+/// tests, which says nothing and must not cost what is known already.
+pub(crate) fn if_listed<T>(result: Result<T, Halt>) -> Result<Option<T>, Halt> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Halt::Error(RunError::EndedEarly { .. })) => Ok(None),
+        Err(halt) => Err(halt),
+    }
+}
+
 impl From<StartError> for Halt {
     fn from(error: StartError) -> Self {
         Self::Error(error.into())
