@@ -140,6 +140,8 @@ fn judge(report: &Report, policy_is_met: bool) -> Exit {
     match &report.ending {
         Some(Ending::Interrupted) | None => Exit::Interrupted,
         Some(Ending::Quit { .. } | Ending::CutShort { .. }) => Exit::CannotRun,
+        // Nothing is known of the tests that have not run.
+        Some(Ending::OutOfTime) => Exit::Problems,
         // A suite that stopped early says nothing about the tests that it left out.
         Some(Ending::Stopped { .. }) if report.counts().not_run > 0 => Exit::Problems,
         Some(Ending::Completed | Ending::Stopped { .. }) => {

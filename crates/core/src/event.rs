@@ -219,6 +219,8 @@ pub enum Ending {
         /// Its reason.
         reason: String,
     },
+    /// The time that it may take was over before every test had run.
+    OutOfTime,
     /// The user interrupted it.
     Interrupted,
 }

@@ -1,6 +1,6 @@
 //! What all tests did in all orders so far, kept small: an order once, and for each test its places.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::Trial;
@@ -92,6 +92,12 @@ impl Book {
             .iter()
             .map(|run| self.orders[run.order][run.from..run.at].to_vec());
         befores.take(most).collect()
+    }
+
+    /// Whether every test stands in an order that was run.
+    pub(crate) fn has_all(&self, tests: &[Test]) -> bool {
+        let run: HashSet<&TestId> = self.orders.iter().flatten().collect();
+        tests.iter().all(|test| run.contains(&test.id))
     }
 
     /// What each test takes, in seconds.

@@ -157,6 +157,7 @@ impl Session {
             self.note(Note::BudgetSpent);
         }
         let journal = search.journal.take().filter(|_| !is_over);
+        let is_whole = !named.is_empty() || search.book.has_all(&self.tests);
         let lanes = std::mem::take(&mut search.lanes);
         self.leave_lanes(lanes)?;
         self.conclude(search, &named)?;
@@ -164,7 +165,11 @@ impl Session {
         if let Some(journal) = journal {
             journal.remove();
         }
-        Ok(Ending::Completed)
+        Ok(if is_over && !is_whole {
+            Ending::OutOfTime
+        } else {
+            Ending::Completed
+        })
     }
 
     /// The tests that these names mean.

@@ -302,6 +302,7 @@ fn conclusion(report: &Report) -> String {
     let how = match &report.ending {
         Some(Ending::Completed) | None => String::new(),
         Some(Ending::Interrupted) => " (interrupted)".to_owned(),
+        Some(Ending::OutOfTime) => " (the time was over before all had run)".to_owned(),
         Some(Ending::CutShort { reason }) => {
             format!("\nERROR {}", printable_lines(reason))
         }

@@ -159,6 +159,7 @@ fn to_json(report: &Report, exit_code: u8) -> JsonReport<'_> {
         Some(Ending::Stopped { reason }) => ("stopped", Some(reason.as_str())),
         Some(Ending::CutShort { reason }) => ("cut-short", Some(reason.as_str())),
         Some(Ending::Quit { reason, .. }) => ("quit", Some(reason.as_str())),
+        Some(Ending::OutOfTime) => ("out-of-time", None),
         Some(Ending::Interrupted) | None => ("interrupted", None),
     };
     let errors = report.collection_errors.iter();

@@ -132,6 +132,11 @@ fn a_budget_ends_a_search_and_what_is_open_is_told() {
     let run = order(&shop(), &python, cache.path(), &["--budget", "0.001s"]);
     assert!(run.stdout.contains("the time is over"), "{run:#?}");
     assert!(!run.stdout.contains("VICTIM"), "{run:#?}");
+    assert_eq!(
+        run.code,
+        Some(1),
+        "nothing has run, so nothing is well: {run:#?}"
+    );
 }
 
 #[test]
