@@ -168,9 +168,11 @@ def command_of(pid: int) -> Optional[str]:
         words = read(f"/proc/{pid}/cmdline").split("\0")
     except OSError:
         return None
-    if status.rpartition(")")[2].split()[0] == "Z":
+    name, _, rest = status.partition("(")[2].rpartition(")")
+    if rest.split()[0] == "Z":
         return None
-    return " ".join(words).strip()[:120] or "a child"
+    # A child has no arguments to read while the system still loads its program.
+    return " ".join(words).strip()[:120] or name
 
 
 def read(path: str) -> str:

@@ -126,11 +126,22 @@ def test_a_thread_is_a_suspect(project: Project) -> None:
 
 def test_a_child_process_is_ended(project: Project) -> None:
     children = []
-    (piece,) = project.changes(lambda: children.append(subprocess.Popen(["sleep", "1000"])))
-    assert (piece["kind"], piece["path"]) == ("process", "sleep 1000")
+    asked, ask = os.pipe()
+    answers, answer = os.pipe()
+
+    def start() -> None:
+        children.append(subprocess.Popen(["cat", "-u"], stdin=asked, stdout=answer))
+        # The parent goes on while the system still loads the program: an answer says it runs.
+        os.write(ask, b"?")
+        assert os.read(answers, 1) == b"?"
+
+    (piece,) = project.changes(start)
+    assert (piece["kind"], piece["path"]) == ("process", "cat -u")
     assert project.state.restore([piece["key"]]) == []
     assert project.compare() == []
     children[0].wait()
+    for descriptor in (asked, ask, answers, answer):
+        os.close(descriptor)
 
 
 def test_the_umask(project: Project) -> None:
