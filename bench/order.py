@@ -148,7 +148,7 @@ class Bench:
                 "culprits": [culprit["tests"] for culprit in culprits],
                 "ordered": any(culprit["ordered"] for culprit in culprits),
                 "cleaners": order.get("cleaners", []),
-                "state": [piece["path"] for piece in cause["shown"] or cause["suspects"][:3]],
+                "state": [name_piece(piece) for piece in cause["shown"] or cause["suspects"][:3]],
             }
         trials = sum((finding.get("order") or {}).get("runs", 0) for finding in report["findings"])
         return {"seconds": seconds, "trials": trials, "found": found, "tests": report["summary"]["tests"]}
@@ -225,6 +225,11 @@ class Bench:
                 if code not in (0, 1) or failed == is_pass:
                     return False
         return True
+
+
+def name_piece(piece: Dict[str, Any]) -> str:
+    """What the report calls it; of a fixture that is alive it also says what it stands for."""
+    return f"{piece['path']} = {piece['after']}" if piece["kind"] == "fixture" else str(piece["path"])
 
 
 def call(command: List[str]) -> None:

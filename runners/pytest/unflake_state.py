@@ -36,12 +36,14 @@ from unflake_state_pytest import (
     end_fixture,
     fixture_places,
     fixture_start,
+    is_telling,
     live_fixtures,
     parameter_starts,
     session_of,
+    users_of,
 )
 from unflake_state_settings import Quiet, setting_probes
-from unflake_state_values import ABSENT, ATOM_IDS, TEXT_LIMIT, cut, is_code, is_mock, module_dict, show_change
+from unflake_state_values import ABSENT, TEXT_LIMIT, cut, is_code, is_mock, module_dict, show_change
 from unflake_state_walk import STEPS, Walk
 
 MARK_SECONDS, MARK_OBJECTS = 2.0, 1_000_000
@@ -175,10 +177,9 @@ class State:
         now = live_fixtures(session)
         for path in sorted({*self.fixtures, *now}):
             old, new = self.fixtures.get(path, ABSENT), now.get(path, ABSENT)
-            # What a fixture did beside giving a mere number or text is seen elsewhere.
-            is_telling = any(one is not ABSENT and id(type(one)) not in ATOM_IDS for one in (old, new))
-            if old is not new and is_telling:
+            if old is not new and any(one is not ABSENT and is_telling(one) for one in (old, new)):
                 piece = self._make_piece("fixture", path, show_change(old, new), old is ABSENT)
+                piece["ends"] = [f"fixture:{other}" for other in users_of(session, path)]
                 self._add(piece, partial(end_fixture, session, path))
 
     def fixture_places(self) -> Dict[str, Message]:
@@ -256,6 +257,7 @@ class State:
             "owner": None,
             "mock": False,
             "restorable": restorable,
+            "ends": [],
         }
 
     def _add(self, piece: Message, put: Optional[Callable[[], None]] = None) -> Found:

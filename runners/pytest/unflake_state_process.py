@@ -14,7 +14,7 @@ from os import close, environ, getcwd, getpid, kill, listdir, readlink, waitpid
 from signal import getsignal
 from typing import Any, Dict, List, Optional, Tuple
 
-from unflake_state_probes import Probe, Setting, read_bytes
+from unflake_state_probes import Changes, Probe, Setting, read_bytes
 from unflake_state_values import ABSENT, dict_getter, show
 
 ENVIRON: Dict[bytes, bytes] = environ.__dict__["_data"]
@@ -188,6 +188,10 @@ class Descriptors(Probe):
     def show(self, token: Any) -> Optional[str]:
         return show(str(token).partition(":[")[0])
 
+    def group(self, changes: Changes) -> Changes:
+        ports = {f"socket:[{inode}]" for _, inode in listening().values()}
+        return {path: change for path, change in changes.items() if change[1] not in ports}
+
     def can_put(self, path: str, before: Any, after: Any) -> bool:
         return before is ABSENT
 
@@ -224,18 +228,7 @@ class Ports(Probe):
     kind = "port"
 
     def take(self) -> Dict[str, Any]:
-        sockets = {
-            target: number for number, target in descriptors().items() if target.startswith("socket:[")
-        }
-        found: Dict[str, Any] = {}
-        for table in ("tcp", "tcp6") if sockets else ():
-            with contextlib.suppress(FileNotFoundError):
-                for line in read(f"/proc/self/net/{table}").splitlines()[1:]:
-                    words = line.split()
-                    owner = sockets.get(f"socket:[{words[9]}]")
-                    if words[3] == "0A" and owner is not None:
-                        found[write_address(words[1])] = (owner, words[9])
-        return found
+        return dict(listening())
 
     def show(self, token: Any) -> Optional[str]:
         return f"listening, descriptor {token[0]}"
@@ -245,6 +238,20 @@ class Ports(Probe):
 
     def put(self, path: str, before: Any, after: Tuple[int, str]) -> None:
         close_descriptor(after[0])
+
+
+def listening() -> Dict[str, Tuple[int, str]]:
+    """The ports that this process listens on, each with its descriptor and what the system calls it."""
+    sockets = {target: number for number, target in descriptors().items() if target.startswith("socket:[")}
+    found: Dict[str, Tuple[int, str]] = {}
+    for table in ("tcp", "tcp6") if sockets else ():
+        with contextlib.suppress(FileNotFoundError):
+            for line in read(f"/proc/self/net/{table}").splitlines()[1:]:
+                words = line.split()
+                owner = sockets.get(f"socket:[{words[9]}]")
+                if words[3] == "0A" and owner is not None:
+                    found[write_address(words[1])] = (owner, words[9])
+    return found
 
 
 def write_address(text: str) -> str:

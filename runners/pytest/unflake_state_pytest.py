@@ -1,5 +1,7 @@
 """What pytest itself keeps alive between tests: wide fixtures, and the values of parameters."""
 
+import os.path
+import pathlib
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, Dict, Iterator, List, Optional
@@ -33,6 +35,22 @@ def live_definitions(session: Any) -> Dict[str, Any]:
             place = f" of {definition.baseid}" if len(definitions) > 1 and definition.baseid else ""
             found[f"fixture {name}{place}"] = definition
     return found
+
+
+def is_telling(value: Any) -> bool:
+    """Whether a fixture is worth naming: what one that gives a mere number or text did beside that is
+    seen elsewhere, but what it gives the path of lives as long as it does.
+    """
+    if type(value) is str:
+        return os.path.isabs(value) and os.path.exists(value)
+    return issubclass(type(value), pathlib.PosixPath) or id(type(value)) not in ATOM_IDS
+
+
+def users_of(session: Any, path: str) -> List[str]:
+    """The fixtures that are alive and need one: they end with it."""
+    name = path.split(" ")[1]
+    every = live_definitions(session)
+    return [other for other, definition in every.items() if name in definition.argnames and other != path]
 
 
 def fixture_places(session: Any) -> Dict[str, Dict[str, Any]]:

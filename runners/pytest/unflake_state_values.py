@@ -189,6 +189,8 @@ def write(value: Any, depth: int) -> str:
         return f"<module {name_of(value)}>"
     if issubclass(kind, type):
         return f"<class {write_name(module_of(value), class_name(value))}>"
+    if class_name(kind) == "LocalPath" and module_of(kind) in ("_pytest._py.path", "py._path.local"):
+        return f"local({instance_dict(value).get('strpath')!r})"
     if is_mock(value):
         return f"<{class_name(kind)} of unittest.mock>"
     size = len_of(value)
@@ -239,6 +241,13 @@ def names(texts: Iterable[str], limit: int = 8) -> str:
     every = sorted(texts)
     more = f" and {len(every) - limit} more" if len(every) > limit else ""
     return ", ".join(every[:limit]) + more
+
+
+def instance_dict(value: Any) -> Dict[str, Any]:
+    """The attributes of an instance, past whatever its class says they are."""
+    getter = dict_getter(type(value))
+    found: Dict[str, Any] = getter(value) if getter else {}
+    return found
 
 
 def dict_getter(kind: type) -> Any:

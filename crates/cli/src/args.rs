@@ -153,23 +153,11 @@ pub(crate) struct NioArgs {
     /// The base [default: as with `unflake run`]
     #[arg(long, value_name = "REV")]
     pub(crate) base: Option<String>,
-    /// Seconds that a test may take before its VM is killed [default: no limit]
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
-    pub(crate) timeout: Option<Duration>,
-    /// With `class` and `method`: use N VMs at once; `auto` for one per processor [default: 1]
-    #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
-    pub(crate) jobs: Option<usize>,
-    /// What is written to standard output
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        default_value = "human",
-        help_heading = "Result"
-    )]
-    pub(crate) format: Format,
-    /// Also write JUnit XML to this file
-    #[arg(long, value_name = "FILE", help_heading = "Result")]
-    pub(crate) junit: Option<Utf8PathBuf>,
+    /// Find the tests and the state that an order-dependent test depends on
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) experiments: ExperimentArgs,
 }
 
 #[derive(Clone, Debug, Default, Parser)]
@@ -194,10 +182,17 @@ pub(crate) struct OrderArgs {
     /// The seed of the orders
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) experiments: ExperimentArgs,
+}
+
+/// How experiments are run, and what comes of them.
+#[derive(Clone, Debug, Default, Parser)]
+pub(crate) struct ExperimentArgs {
     /// Seconds that a test may take before its VM is killed [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Use N VMs at once; `auto` for one per processor [default: 1]
+    /// Use N VMs at once, where tests run apart; `auto` for one per processor [default: 1]
     #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     pub(crate) jobs: Option<usize>,
     /// What is written to standard output
@@ -211,6 +206,26 @@ pub(crate) struct OrderArgs {
     /// Also write JUnit XML to this file
     #[arg(long, value_name = "FILE", help_heading = "Result")]
     pub(crate) junit: Option<Utf8PathBuf>,
+}
+
+impl ExperimentArgs {
+    /// The same as of a run.
+    pub(crate) fn to_run(&self, project: &ProjectArgs) -> RunArgs {
+        RunArgs {
+            project: project.clone(),
+            ladder: LadderArgs {
+                timeout: self.timeout,
+                ..LadderArgs::default()
+            },
+            jobs: Some(self.jobs.unwrap_or(1)),
+            result: ResultArgs {
+                format: self.format,
+                junit: self.junit.clone(),
+                ..ResultArgs::default()
+            },
+            ..RunArgs::default()
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -4,7 +4,7 @@ use unflake_driver::hunt::{Hunt, Mode};
 use unflake_driver::session::Session;
 
 use crate::Exit;
-use crate::args::{AgainstArgs, LadderArgs, ModeArg, NioArgs, ResultArgs, RunArgs, When};
+use crate::args::{AgainstArgs, ModeArg, NioArgs, RunArgs, When};
 use crate::repeat::Invocation;
 use crate::run::examine;
 
@@ -19,23 +19,13 @@ pub(crate) fn nio(args: &NioArgs) -> anyhow::Result<Exit> {
         only_changed: args.changed,
     };
     let run_args = RunArgs {
-        project: args.project.clone(),
-        ladder: LadderArgs {
-            timeout: args.timeout,
-            ..LadderArgs::default()
-        },
         against: AgainstArgs {
             base: args.base.clone(),
             intersect: args.changed.then_some(When::Always),
             check_base: None,
         },
-        jobs: Some(args.jobs.unwrap_or(1)),
-        result: ResultArgs {
-            format: args.format,
-            junit: args.junit.clone(),
-            ..ResultArgs::default()
-        },
-        ..RunArgs::default()
+        explain: args.explain,
+        ..args.experiments.to_run(&args.project)
     };
     examine(&run_args, Invocation::of_nio, move |session: Session| {
         session.hunt(hunt)

@@ -7,7 +7,7 @@ use unflake_driver::ordering::Ordering;
 use unflake_driver::session::Session;
 
 use crate::Exit;
-use crate::args::{AgainstArgs, LadderArgs, OrderArgs, ResultArgs, RunArgs, When};
+use crate::args::{AgainstArgs, OrderArgs, RunArgs, When};
 use crate::repeat::Invocation;
 use crate::run::examine;
 
@@ -29,22 +29,11 @@ pub(crate) fn order(args: &OrderArgs) -> anyhow::Result<Exit> {
         journals: if args.afresh { None } else { journals() },
     };
     let run_args = RunArgs {
-        project: args.project.clone(),
-        ladder: LadderArgs {
-            timeout: args.timeout,
-            ..LadderArgs::default()
-        },
         against: AgainstArgs {
             intersect: Some(When::Never),
             ..AgainstArgs::default()
         },
-        jobs: Some(args.jobs.unwrap_or(1)),
-        result: ResultArgs {
-            format: args.format,
-            junit: args.junit.clone(),
-            ..ResultArgs::default()
-        },
-        ..RunArgs::default()
+        ..args.experiments.to_run(&args.project)
     };
     examine(&run_args, Invocation::of_order, move |session: Session| {
         session.order(&wish)

@@ -94,7 +94,11 @@ impl Invocation {
     /// The two commands that show with plain pytest how a test ends alone, and after its culprits.
     pub(crate) fn order_recipe(&self, report: &Report, finding: &Finding) -> Option<[String; 2]> {
         let listing = report.listing.as_ref()?;
-        let culprit = finding.dependence.as_ref()?.diagnosis.culprits.first()?;
+        let dependence = finding.dependence.as_ref()?;
+        if dependence.needs_suite {
+            return None; // These tests alone do not show it.
+        }
+        let culprit = dependence.diagnosis.culprits.first()?;
         let test = self.path_to(listing, &finding.test)?;
         let before = culprit.tests.iter().map(|test| self.path_to(listing, test));
         let mut order: Vec<String> = before.collect::<Option<_>>()?;

@@ -357,6 +357,7 @@ mod tests {
             owner: None,
             is_mock: false,
             is_restorable: true,
+            ends: Vec::new(),
         }
     }
 

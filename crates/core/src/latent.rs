@@ -110,6 +110,7 @@ mod tests {
             owner: None,
             is_mock: false,
             is_restorable: true,
+            ends: Vec::new(),
         }
     }
 

@@ -41,6 +41,9 @@ pub struct Case<'a> {
     pub width: usize,
     /// How far to go.
     pub scope: Scope,
+    /// So many seconds at a time may go into one run for each test; what would take longer is asked
+    /// about by groups.
+    pub patience: f64,
     /// What it takes to run these tests and the one in a fresh VM, in seconds.
     pub price: &'a dyn Fn(&[TestId]) -> f64,
 }
@@ -91,6 +94,8 @@ pub struct Dependence {
     pub is_cut: bool,
     /// Whether the culprits are files, and their import does it.
     pub by_import: bool,
+    /// Whether it is seen only where the whole suite was collected.
+    pub needs_suite: bool,
 }
 
 /// Tests that make another end otherwise than alone.
@@ -230,6 +235,11 @@ fn search(
         // The first stays: the cleaners are those of its doing.
         sets[1..].sort_by_key(|set| place(case, set));
         more_sets(case, lead, &oracle, &mut sets)?;
+        // But one that does it alone says more than several together.
+        if sets.iter().any(|set| set.len() < sets[0].len()) {
+            sets.sort_by_key(|set| (set.len(), place(case, set)));
+            cleaners = find_cleaners(case, &oracle, &sets)?;
+        }
     }
     let culprits = sets.into_iter().map(|set| confirmed(set, &oracle));
     let culprits: Vec<Culprit> = collect_all(culprits)?.into_iter().flatten().collect();

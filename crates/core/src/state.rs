@@ -25,6 +25,8 @@ pub struct Piece {
     pub is_mock: bool,
     /// Whether it can be put back.
     pub is_restorable: bool,
+    /// The keys of those that go with it when it is put back.
+    pub ends: Vec<String>,
 }
 
 /// A line of the project that wrote something.
@@ -96,6 +98,13 @@ pub fn next_step(pieces: usize, tried: &Tried) -> Step {
         Ok(culprits) => Step::Conclude(culprits),
         Err(need) => Step::Try(need),
     }
+}
+
+/// Pieces that help each by itself, without those that only help because another one goes with them.
+pub fn without_means(pieces: Vec<Piece>) -> Vec<Piece> {
+    let keys: Vec<String> = pieces.iter().map(|piece| piece.key.clone()).collect();
+    let is_end = |piece: &Piece| !piece.ends.iter().any(|key| keys.contains(key));
+    pieces.into_iter().filter(is_end).collect()
 }
 
 type Need = Vec<Vec<usize>>;
@@ -196,6 +205,24 @@ mod tests {
         let both = |set: &[usize]| set.contains(&2) && set.contains(&9);
         assert_eq!(find(12, both).0, Culprits::Joint(vec![2, 9]));
         assert_eq!(find(400, both).0, Culprits::Joint(vec![2, 9]));
+    }
+
+    #[test]
+    fn a_fixture_that_another_one_needs_is_not_named_beside_it() {
+        let piece = |key: &str, ends: &[&str]| Piece {
+            key: key.to_owned(),
+            kind: "fixture".to_owned(),
+            path: key.to_owned(),
+            before: None,
+            after: None,
+            owner: None,
+            is_mock: false,
+            is_restorable: true,
+            ends: ends.iter().map(ToString::to_string).collect(),
+        };
+        let all = vec![piece("data", &["file"]), piece("file", &["other"])];
+        let named = without_means(all);
+        assert_eq!(named, [piece("file", &["other"])]);
     }
 
     #[test]

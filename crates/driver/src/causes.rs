@@ -1,267 +1,211 @@
 //! The state behind an order dependence: what the culprits changed, put back piece by piece.
 //!
-//! A new interpreter remembers its state, runs the culprits and says what is different. Then copies of
-//! it put pieces back and run the test. Which pieces to try is decided in `unflake_core::state`.
+//! Which pieces to try is decided in `unflake_core::state`; `scene` is where they are tried.
 
-#![expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "a waiter looks for what it waits for and passes over the rest"
-)]
-
-use std::time::{Duration, Instant};
-
-use unflake_core::nio::Setting;
-use unflake_core::state::{Cause, Culprits, Piece, Place, Shown, Step, Tried, next_step};
+use unflake_core::state::{
+    Cause, Culprits, Piece, Place, Shown, Step, Tried, next_step, without_means,
+};
 use unflake_core::test::TestId;
 
 use crate::happening::Happening;
-use crate::lane::{Lane, Manner};
 use crate::protocol::{Command, Name};
-use crate::session::{Halt, Session};
-use crate::start_error::StartError;
+use crate::scene::Scene;
+use crate::session::{Halt, Session, if_listed};
 use crate::wire_state::WirePlace;
 
-/// So long the runner may take to remember, to compare, or to run tests line by line.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// So often a scene is tried with nothing put back until it shows what it is to show.
-const CONTROLS: usize = 8;
 /// More pieces than this are not tried.
 const MOST_PIECES: usize = 2000;
+/// What a copy of a VM has in common with its original: closed in the one, it stays open in the other.
+const SHARED: [&str; 2] = ["port", "descriptor"];
 /// So many suspects are named.
 const MOST_SUSPECTS: usize = 10;
 
-/// A VM in which the culprits have run, and what they changed.
-struct Scene {
-    lane: Lane,
-    pieces: Vec<Piece>,
-    unseen: Vec<String>,
-    /// Whether copies of the VM do not show it, so that each try has a VM of its own.
-    is_exec: bool,
+/// What a VM collects before it runs tests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Just these tests.
+    Tests,
+    /// The whole suite.
+    Suite,
+}
+
+/// Tests that the same culprits make end otherwise than alone.
+#[derive(Clone)]
+pub(crate) struct Family {
+    pub(crate) culprits: Vec<TestId>,
+    pub(crate) tests: Vec<TestId>,
+    pub(crate) passes_alone: bool,
+    /// Where it is seen.
+    pub(crate) reach: Reach,
+}
+
+impl Family {
+    /// That of a test which fails after itself.
+    pub(crate) fn of_own(test: TestId) -> Self {
+        Self {
+            culprits: vec![test.clone()],
+            tests: vec![test],
+            passes_alone: true,
+            reach: Reach::Tests,
+        }
+    }
+
+    /// One with the same culprits and no tests yet.
+    pub(crate) fn without_tests(&self, reach: Reach) -> Self {
+        Self {
+            tests: Vec::new(),
+            reach,
+            ..self.clone()
+        }
+    }
+
+    /// A VM's tests: the culprits, and those that follow.
+    pub(crate) fn with(&self, tests: &[TestId]) -> Vec<TestId> {
+        let new = tests.iter().filter(|test| !self.culprits.contains(test));
+        self.culprits.iter().chain(new).cloned().collect()
+    }
+
+    /// Whether another one could be part of it.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.culprits == other.culprits && self.passes_alone == other.passes_alone
+    }
 }
 
 impl Session {
-    /// What of the state that `culprits` change makes `test` end otherwise than alone; `None` if it
-    /// cannot be looked at.
-    pub(crate) fn find_cause(
+    /// What of the state that the culprits change makes each of the tests end otherwise than alone;
+    /// `None` where it cannot be looked at.
+    pub(crate) fn find_causes(&mut self, family: &Family) -> Result<Vec<Option<Cause>>, Halt> {
+        let mut causes = Vec::new();
+        let mut scene: Option<Scene> = None;
+        for test in &family.tests {
+            if scene.as_ref().is_some_and(|scene| !scene.is_for(test)) {
+                self.leave_scene(scene.take())?;
+            }
+            if scene.is_none() {
+                scene = if_listed(self.open_scene(family, test))?.flatten();
+            }
+            let Some(open) = &mut scene else {
+                causes.push(None);
+                continue;
+            };
+            let cause = if_listed(self.find_pieces(open, family, test))?;
+            if cause.is_none() {
+                self.leave_scene(scene.take())?;
+            }
+            causes.push(cause);
+        }
+        self.leave_scene(scene)?;
+        if_listed(self.add_places(family, &mut causes))?;
+        if family.passes_alone {
+            if_listed(self.add_fixes(family, &mut causes))?;
+        }
+        Ok(causes)
+    }
+
+    /// Puts back what was changed until it is known what of it matters to a test.
+    fn find_pieces(
         &mut self,
-        culprits: &[TestId],
+        scene: &mut Scene,
+        family: &Family,
         test: &TestId,
-        passes_alone: bool,
-    ) -> Result<Option<Cause>, Halt> {
-        let Some(mut scene) = self.open_scene(culprits, test)? else {
-            return Ok(None);
-        };
-        let is_shown = self.check_scene(&mut scene, culprits, test, passes_alone)?;
+    ) -> Result<Cause, Halt> {
+        let is_shown = self.check_scene(scene, family, test)?;
         let restorable = scene
             .pieces
             .iter()
             .filter(|piece| piece.is_restorable && is_shown);
-        let restorable: Vec<Piece> = restorable.take(MOST_PIECES).cloned().collect();
-        let mut tried = Tried::new();
-        let found = loop {
-            match next_step(restorable.len(), &tried) {
-                Step::Conclude(found) => break found,
-                Step::Try(sets) => {
-                    for set in sets {
-                        let keys = set.iter().map(|at| restorable[*at].key.clone()).collect();
-                        let passed = self.try_piece(&mut scene, culprits, test, keys)?;
-                        tried.insert(set, passed == Some(passes_alone));
-                    }
-                }
-            }
-        };
-        let Scene {
-            lane,
-            pieces,
-            unseen,
-            ..
-        } = scene;
-        self.leave(Some(lane.vm))?;
-        let (mut shown, is_joint) = match found {
-            Culprits::None => (Vec::new(), false),
-            Culprits::Each(set) => (set, false),
-            Culprits::Joint(set) => (set, true),
-        };
-        let changed = pieces.len();
-        let named: Vec<Piece> = shown.drain(..).map(|at| restorable[at].clone()).collect();
-        let suspects: Vec<Piece> = if named.is_empty() {
+        let mut restorable: Vec<Piece> = restorable.take(MOST_PIECES).cloned().collect();
+        let (mut shown, mut is_joint) = self.put_back_some(scene, family, test, &restorable)?;
+        restorable.retain(|piece| SHARED.contains(&piece.kind.as_str()));
+        if shown.is_empty() && !restorable.is_empty() && scene.leave_copies() {
+            (shown, is_joint) = self.put_back_some(scene, family, test, &restorable)?;
+        }
+        if !is_joint {
+            shown = without_means(shown);
+        }
+        let suspects: Vec<Piece> = if shown.is_empty() {
             // Those that cannot be put back first: nothing speaks against them.
+            let pieces = scene.pieces.iter().cloned();
             let (helpless, other): (Vec<Piece>, Vec<Piece>) =
-                pieces.into_iter().partition(|piece| !piece.is_restorable);
+                pieces.partition(|piece| !piece.is_restorable);
             let suspects = helpless.into_iter().chain(other);
             suspects.take(MOST_SUSPECTS).collect()
         } else {
             Vec::new()
         };
-        let keys = named.iter().chain(&suspects).map(|piece| piece.key.clone());
-        let places = self.find_places(culprits, test, keys.collect())?;
-        let with_place = |piece: Piece| {
-            let place = places.iter().find(|place| place.key == piece.key);
-            let place = place.and_then(Self::to_place);
-            Shown { piece, place }
-        };
-        let mut cause = Cause {
-            shown: named.into_iter().map(with_place).collect(),
+        let without_place = |piece| Shown { piece, place: None };
+        Ok(Cause {
+            shown: shown.into_iter().map(without_place).collect(),
             is_joint,
-            suspects: suspects.into_iter().map(with_place).collect(),
-            changed,
-            unseen,
+            suspects: suspects.into_iter().map(without_place).collect(),
+            changed: scene.pieces.len(),
+            unseen: scene.unseen.clone(),
             fix: None,
-        };
-        if passes_alone {
-            cause.fix = self.find_fix(culprits, test, &cause)?;
-        }
-        Ok(Some(cause))
+        })
     }
 
-    /// A new interpreter in which the culprits have run.
-    fn open_scene(&mut self, culprits: &[TestId], test: &TestId) -> Result<Option<Scene>, Halt> {
-        let mut lane = self.open_ready_lane()?;
-        lane.next = Some(test.clone());
-        let Some(Happening::Marked(_, mut unseen)) = self.tell_state(&lane, &Command::Mark {})?
-        else {
-            self.leave(Some(lane.vm))?;
-            return Ok(None);
-        };
-        let manner = Manner {
-            is_apart: false,
-            ..Manner::once(Setting::Ordered)
-        };
-        let vm = lane.vm;
-        let mut lanes = [lane];
-        self.run_each(&mut lanes, &[culprits.to_vec()], manner)?;
-        let [mut lane] = lanes;
-        lane.next = None;
-        if lane.vm != vm {
-            // A culprit took its VM with it: nothing of what it did there is left.
-            self.leave(Some(lane.vm))?;
-            return Ok(None);
-        }
-        let Some(Happening::Changed(_, mut pieces, more)) =
-            self.tell_state(&lane, &Command::Compare {})?
-        else {
-            self.leave(Some(lane.vm))?;
-            return Ok(None);
-        };
-        unseen.extend(more);
-        self.tell_as_own(&lane, &mut pieces);
-        if let Some(workspace) = &mut lane.workspace {
-            workspace.mark().map_err(StartError::Scratch)?;
-        }
-        Ok(Some(Scene {
-            lane,
-            pieces,
-            unseen,
-            is_exec: false,
-        }))
-    }
-
-    /// Whether the test ends otherwise than alone in a scene with nothing put back.
-    ///
-    /// Threads and child processes do not live on in a copy, and a port stays taken by the original: then
-    /// each try gets a VM of its own. Culprits that do it by chance get several goes.
-    fn check_scene(
+    /// Those of the pieces that make the test end as alone when they are put back, and whether it takes
+    /// all of them.
+    fn put_back_some(
         &mut self,
         scene: &mut Scene,
-        culprits: &[TestId],
+        family: &Family,
         test: &TestId,
-        passes_alone: bool,
-    ) -> Result<bool, Halt> {
-        for attempt in 0..CONTROLS {
-            // The first in a copy, the second in the VM itself, the others in copies of new VMs.
-            scene.is_exec = attempt == 1;
-            scene.lane.is_spent |= attempt > 1;
-            let control = self.try_piece(scene, culprits, test, Vec::new())?;
-            if control == Some(!passes_alone) {
-                return Ok(true);
+        pieces: &[Piece],
+    ) -> Result<(Vec<Piece>, bool), Halt> {
+        let mut tried = Tried::new();
+        let found = loop {
+            match next_step(pieces.len(), &tried) {
+                Step::Conclude(found) => break found,
+                Step::Try(sets) => {
+                    for set in sets {
+                        let keys = set.iter().map(|at| pieces[*at].key.clone()).collect();
+                        let passed = self.try_pieces(scene, family, test, keys)?;
+                        tried.insert(set, passed == Some(family.passes_alone));
+                    }
+                }
             }
-        }
-        Ok(false)
-    }
-
-    /// Paths of a copy in what pieces were and are, as the user's own.
-    fn tell_as_own(&self, lane: &Lane, pieces: &mut [Piece]) {
-        let Some(workspace) = &lane.workspace else {
-            return;
         };
-        let own = self.place(None);
-        let temporary = workspace.temporary();
-        for piece in pieces {
-            let texts = [piece.before.as_mut(), piece.after.as_mut()];
-            for text in texts.into_iter().flatten() {
-                *text = text
-                    .replace(workspace.files().as_str(), own.as_str())
-                    .replace(temporary.as_str(), "$TMPDIR");
-            }
-        }
-    }
-
-    /// Whether the test passes with these pieces put back; `None` if that cannot be told.
-    fn try_piece(
-        &mut self,
-        scene: &mut Scene,
-        culprits: &[TestId],
-        test: &TestId,
-        keys: Vec<String>,
-    ) -> Result<Option<bool>, Halt> {
-        if scene.lane.is_spent {
-            // Its VM could not be copied, or has run the test itself: each try has one of its own.
-            let spent = scene.lane.vm;
-            let Some(anew) = self.open_scene(culprits, test)? else {
-                return Ok(None);
-            };
-            let is_exec = scene.is_exec;
-            *scene = Scene { is_exec, ..anew };
-            self.leave(Some(spent))?;
-        }
-        scene.lane.restore = keys;
-        let order = vec![vec![test.clone()]];
-        let manner = Manner {
-            is_apart: !scene.is_exec,
-            ..Manner::once(Setting::Ordered)
+        let (set, is_joint) = match found {
+            Culprits::None => (Vec::new(), false),
+            Culprits::Each(set) => (set, false),
+            Culprits::Joint(set) => (set, true),
         };
-        let trials = self.run_each(std::slice::from_mut(&mut scene.lane), &order, manner)?;
-        scene.lane.is_spent |= scene.is_exec;
-        let own = trials.iter().flatten().next_back();
-        Ok(own
-            .map(|trial| &trial.outcome)
-            .filter(|outcome| outcome.is_pass() || outcome.is_failure())
-            .map(unflake_core::outcome::Outcome::is_pass))
+        let shown = set.iter().map(|at| pieces[*at].clone()).collect();
+        Ok((shown, is_joint))
     }
 
-    /// Where the culprits write these pieces; what is known from another of their victims is not asked
-    /// again.
-    fn find_places(
-        &mut self,
-        culprits: &[TestId],
-        test: &TestId,
-        keys: Vec<String>,
-    ) -> Result<Vec<WirePlace>, Halt> {
-        let known = self.written.entry(culprits.to_vec()).or_default();
-        let is_known = |key: &String| known.iter().any(|place| place.key == *key);
-        if !keys.iter().all(is_known) {
-            let places = self.trace_writes(culprits, test, keys)?;
-            self.written
-                .entry(culprits.to_vec())
-                .or_default()
-                .extend(places);
+    /// Adds where the culprits write the pieces, as one run of them line by line shows it.
+    fn add_places(&mut self, family: &Family, causes: &mut [Option<Cause>]) -> Result<(), Halt> {
+        let mut named: Vec<&mut Shown> = causes
+            .iter_mut()
+            .flatten()
+            .flat_map(|cause| cause.shown.iter_mut().chain(&mut cause.suspects))
+            .collect();
+        let mut keys: Vec<String> = named.iter().map(|shown| shown.piece.key.clone()).collect();
+        keys.sort();
+        keys.dedup();
+        if keys.is_empty() {
+            return Ok(());
         }
-        Ok(self.written[culprits].clone())
+        let places = self.trace_writes(family, keys)?;
+        for shown in &mut named {
+            let place = places.iter().find(|place| place.key == shown.piece.key);
+            shown.place = place.and_then(to_place);
+        }
+        Ok(())
     }
 
-    fn trace_writes(
-        &mut self,
-        culprits: &[TestId],
-        test: &TestId,
-        keys: Vec<String>,
-    ) -> Result<Vec<WirePlace>, Halt> {
-        let lane = self.open_ready_lane()?;
+    fn trace_writes(&mut self, family: &Family, keys: Vec<String>) -> Result<Vec<WirePlace>, Halt> {
+        let next = &family.tests[0];
+        let tests = family.with(std::slice::from_ref(next));
+        let lane = self.open_lane_for(&tests, family.reach)?;
         let mut places = Vec::new();
         if let Some(Happening::Marked(..)) = self.tell_state(&lane, &Command::Mark {})? {
             let command = Command::Locate {
                 keys,
-                tests: culprits.iter().map(Name::from).collect(),
-                next: Some(Name::from(test)),
+                tests: family.culprits.iter().map(Name::from).collect(),
+                next: Some(Name::from(next)),
             };
             if let Some(Happening::Located(_, found)) = self.tell_state(&lane, &command)? {
                 places = found;
@@ -279,39 +223,12 @@ impl Session {
         self.leave(Some(lane.vm))?;
         Ok(places)
     }
+}
 
-    fn to_place(wire: &WirePlace) -> Option<Place> {
-        Some(Place {
-            file: wire.file.clone()?,
-            line: wire.line?,
-            function: wire.function.clone().unwrap_or_default(),
-        })
-    }
-
-    /// Tells a VM something about its state, and waits for the answer; `None` if the VM is gone.
-    pub(crate) fn tell_state(
-        &mut self,
-        lane: &Lane,
-        command: &Command,
-    ) -> Result<Option<Happening>, Halt> {
-        self.fleet.tell(lane.vm, command);
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            match self.next(Some(deadline))? {
-                answer @ (Happening::Marked(vm, ..)
-                | Happening::Changed(vm, ..)
-                | Happening::Located(vm, ..))
-                    if vm == lane.vm =>
-                {
-                    return Ok(Some(answer));
-                }
-                Happening::Ended(vm, _) if vm == lane.vm => return Ok(None),
-                Happening::Deadline => {
-                    self.fleet.kill(lane.vm);
-                    return Ok(None);
-                }
-                _ => {}
-            }
-        }
-    }
+fn to_place(wire: &WirePlace) -> Option<Place> {
+    Some(Place {
+        file: wire.file.clone()?,
+        line: wire.line?,
+        function: wire.function.clone().unwrap_or_default(),
+    })
 }

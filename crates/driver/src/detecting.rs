@@ -91,22 +91,30 @@ impl Session {
         for test in named {
             let place = self.places.get(test).copied().unwrap_or(0);
             let before = self.tests[..place].iter().map(|test| test.id.clone());
-            let mut orders = vec![before.chain([test.clone()]).collect::<Vec<TestId>>()];
-            for number in 0..wish.rounds.unwrap_or(ROUNDS) {
+            let own: Vec<TestId> = before.chain([test.clone()]).collect();
+            let others = (0..wish.rounds.unwrap_or(ROUNDS)).map(|number| {
                 let (_, mut all) = order(&self.tests, wish.seed, number);
                 all.retain(|other| other != test);
                 all.push(test.clone());
-                orders.push(all);
-            }
-            self.run_orders(search, &orders, &Stage::Orders)?;
+                all
+            });
+            let others: Vec<Vec<TestId>> = others.collect();
             // A test in between may undo in all these orders what another did.
             let singles = self
                 .others(test)
                 .into_iter()
                 .map(|other| vec![other, test.clone()]);
             let singles: Vec<Vec<TestId>> = singles.collect();
-            if !search.book.suspects(&self.tests).contains(test) {
-                self.run_orders(search, &singles, &Stage::Setters(test.clone()))?;
+            // One order in which it ends otherwise than alone is enough to begin with.
+            let batches = [
+                (vec![own], Stage::Orders),
+                (others, Stage::Orders),
+                (singles, Stage::Setters(test.clone())),
+            ];
+            for (orders, stage) in batches {
+                if !search.book.suspects(&self.tests).contains(test) {
+                    self.run_orders(search, &orders, &stage)?;
+                }
             }
         }
         Ok(())
@@ -123,6 +131,6 @@ impl Session {
     }
 }
 
-fn count(number: usize) -> f64 {
+pub(crate) fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }

@@ -35,6 +35,7 @@ impl Session {
             hints: &hints,
             width: search.lanes.len(),
             scope: Scope::All,
+            patience: search.patience,
             price: &price,
         };
         let mut shown: Vec<Trial> = Vec::new();
@@ -48,6 +49,7 @@ impl Session {
                         spent: began.elapsed(),
                         is_cut: false,
                         by_import: false,
+                        needs_suite: false,
                     };
                     let trials = shown;
                     return Ok(Found { dependence, trials });
@@ -70,6 +72,7 @@ impl Session {
                             spent: began.elapsed(),
                             is_cut: true,
                             by_import: false,
+                            needs_suite: false,
                         };
                         let trials = shown;
                         return Ok(Found { dependence, trials });

@@ -8,7 +8,8 @@ use unflake_core::state::{Cause, Piece};
 use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
 
-use crate::lane::{Lane, Manner};
+use crate::causes::Family;
+use crate::lane::Manner;
 use crate::protocol::Between;
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
@@ -16,53 +17,89 @@ use crate::start_error::StartError;
 /// So many suggestions are tried for one finding.
 const MOST_TRIES: usize = 3;
 
+/// A change of a test file that may help.
+struct Suggestion {
+    file: String,
+    patched: String,
+    fix: Fix,
+}
+
 impl Session {
-    /// A change of a culprit's file with which the test passes after the culprits; `None` if none is
-    /// known. Where the test is its own culprit, it must pass when it is run twice.
-    pub(crate) fn find_fix(
+    /// Adds to each cause a change of a culprit's file with which the test passes after the culprits, if
+    /// one is known. Where a test is its own culprit, it must pass when it is run twice.
+    pub(crate) fn add_fixes(
         &mut self,
-        culprits: &[TestId],
-        test: &TestId,
-        cause: &Cause,
-    ) -> Result<Option<Fix>, Halt> {
+        family: &Family,
+        causes: &mut [Option<Cause>],
+    ) -> Result<(), Halt> {
+        let mut open: Vec<usize> = (0..causes.len())
+            .filter(|at| causes[*at].is_some())
+            .collect();
+        while let Some(first) = open.first().copied() {
+            // What helps one of them may well help all with the same cause.
+            let same = |at: &usize| is_same(causes[*at].as_ref(), causes[first].as_ref());
+            let (mut alike, rest): (Vec<usize>, Vec<usize>) = open.into_iter().partition(same);
+            open = rest;
+            let suggestions = causes[first]
+                .as_ref()
+                .map(|cause| self.suggestions(family, cause));
+            for suggestion in suggestions.into_iter().flatten() {
+                let tests: Vec<TestId> = alike.iter().map(|at| family.tests[*at].clone()).collect();
+                let helped = self.helped(&suggestion, family, &tests)?;
+                for at in &alike {
+                    if let Some(cause) = &mut causes[*at]
+                        && helped.contains(&family.tests[*at])
+                    {
+                        cause.fix = Some(suggestion.fix.clone());
+                    }
+                }
+                alike.retain(|at| !helped.contains(&family.tests[*at]));
+                if alike.is_empty() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes of the culprits' files that would put back what matters.
+    fn suggestions(&self, family: &Family, cause: &Cause) -> Vec<Suggestion> {
         let pieces: Vec<&Piece> = cause.shown.iter().map(|shown| &shown.piece).collect();
         let sets: Vec<Vec<&Piece>> = if cause.is_joint {
             vec![pieces]
         } else {
             pieces.into_iter().map(|piece| vec![piece]).collect()
         };
-        let mut files: Vec<String> = culprits
+        let mut files: Vec<&str> = family
+            .culprits
             .iter()
-            .map(|one| self.file_of(one).to_owned())
+            .map(|one| self.file_of(one))
             .collect();
         files.dedup();
         let tries = sets
             .iter()
-            .flat_map(|set| files.iter().map(move |file| (set, file)));
-        let tries: Vec<(&Vec<&Piece>, &String)> = tries.take(MOST_TRIES).collect();
-        for (set, file) in tries {
-            // The copy in which the tests were listed may be gone.
-            let place = Utf8PathBuf::from(self.home_path(&self.listed().root)).join(file);
-            let Ok(source) = std::fs::read_to_string(&place) else {
-                continue;
-            };
-            let own = Utf8Path::new(file)
-                .with_extension("")
-                .as_str()
-                .replace('/', ".");
-            let own = own.rsplit('.').next().unwrap_or_default().to_owned();
-            let names = Names {
-                own: &own,
-                module_of: &|path| self.module_of(path, &own),
-            };
-            let Some(insertion) = suggest(set, &source, names) else {
-                continue;
-            };
-            if self.helps(file, &apply(&source, &insertion), culprits, test)? {
-                return Ok(Some(self.to_fix(file, &source, &insertion)));
-            }
-        }
-        Ok(None)
+            .flat_map(|set| files.iter().map(move |file| (set, *file)));
+        let tries = tries.take(MOST_TRIES);
+        tries
+            .filter_map(|(set, file)| self.suggestion(set, file))
+            .collect()
+    }
+
+    fn suggestion(&self, pieces: &[&Piece], file: &str) -> Option<Suggestion> {
+        // The copy in which the tests were listed may be gone.
+        let place = Utf8PathBuf::from(self.home_path(&self.listed().root)).join(file);
+        let source = std::fs::read_to_string(&place).ok()?;
+        let own = Utf8Path::new(file).file_stem().unwrap_or_default();
+        let names = Names {
+            own,
+            module_of: &|path| self.module_of(path, own),
+        };
+        let insertion = suggest(pieces, &source, names)?;
+        Some(Suggestion {
+            file: file.to_owned(),
+            patched: apply(&source, &insertion),
+            fix: self.to_fix(file, &source, &insertion),
+        })
     }
 
     fn to_fix(&self, file: &str, source: &str, insertion: &Insertion) -> Fix {
@@ -95,44 +132,81 @@ impl Session {
         (names.len() > 1).then(|| names[0].to_owned())
     }
 
-    /// Whether all is well in a copy of the project with another text of one file.
-    fn helps(
+    /// The tests that pass after the culprits with this change: all in one VM, and where one of them
+    /// does not pass there, it by itself.
+    fn helped(
         &mut self,
-        file: &str,
-        patched: &str,
-        culprits: &[TestId],
-        test: &TestId,
-    ) -> Result<bool, Halt> {
+        suggestion: &Suggestion,
+        family: &Family,
+        tests: &[TestId],
+    ) -> Result<Vec<TestId>, Halt> {
+        let mut helped = self.pass_with(suggestion, family, tests)?;
+        if tests.len() > 1 {
+            for test in tests {
+                if !helped.contains(test) {
+                    helped.extend(self.pass_with(
+                        suggestion,
+                        family,
+                        std::slice::from_ref(test),
+                    )?);
+                }
+            }
+        }
+        Ok(helped)
+    }
+
+    /// Those of the tests that pass after the culprits in a copy of the project with this change; none
+    /// if a culprit does not pass.
+    fn pass_with(
+        &mut self,
+        suggestion: &Suggestion,
+        family: &Family,
+        tests: &[TestId],
+    ) -> Result<Vec<TestId>, Halt> {
         let mut workspace = self.new_workspace()?;
         let Some(copy) = &mut workspace else {
-            return Ok(false); // The user's own files are not changed.
+            return Ok(Vec::new()); // The user's own files are not changed.
         };
         let root = Utf8Path::new(&self.listed().root);
         let inside = root.strip_prefix(self.listing_place()).unwrap_or(root);
-        let place = copy.files().join(inside).join(file);
-        std::fs::write(place, patched).map_err(StartError::Scratch)?;
-        let vm = self.start_in(workspace.as_ref())?;
-        if self.await_test_of(test, None, vm)?.is_some() {
-            self.leave(Some(vm))?;
-            return Ok(false);
-        }
-        let mut lanes = [Lane::new(vm, workspace, None)];
-        let is_own = culprits == std::slice::from_ref(test);
+        let place = copy.files().join(inside).join(&suggestion.file);
+        std::fs::write(place, &suggestion.patched).map_err(StartError::Scratch)?;
+        let all = family.with(tests);
+        let Some(lane) = self.open_lane_in(workspace, &all, family.reach)? else {
+            return Ok(Vec::new());
+        };
+        let mut lanes = [lane];
+        let is_own = family.culprits == tests;
         let manner = Manner {
             is_apart: false,
             between: is_own.then_some(Between::Nothing),
             setting: Setting::Ordered,
         };
-        let order = if is_own {
-            vec![test.clone()]
-        } else {
-            [culprits, std::slice::from_ref(test)].concat()
-        };
-        let wanted = if is_own { 2 } else { order.len() };
-        let trials = self.run_each(&mut lanes, &[order], manner)?;
-        let trials: Vec<Trial> = trials.into_iter().flatten().collect();
+        let before = if is_own { &[] } else { &family.culprits[..] };
+        let trials = self.run_each(&mut lanes, &[[before, tests].concat()], manner)?;
         let [lane] = lanes;
         self.leave(Some(lane.vm))?;
-        Ok(trials.len() == wanted && trials.iter().all(|trial| trial.outcome.is_pass()))
+        let trials: Vec<Trial> = trials.into_iter().flatten().collect();
+        let times = if is_own { 2 } else { 1 };
+        let passes = |test: &&TestId| {
+            let own = trials.iter().filter(|trial| trial.test == **test);
+            own.filter(|trial| trial.outcome.is_pass()).count() == times
+        };
+        let is_sound = before.iter().all(|culprit| passes(&culprit));
+        Ok(tests
+            .iter()
+            .filter(|test| is_sound && passes(test))
+            .cloned()
+            .collect())
     }
+}
+
+/// Whether two causes name the same pieces.
+fn is_same(one: Option<&Cause>, other: Option<&Cause>) -> bool {
+    let keys = |cause: &Cause| -> Vec<String> {
+        let keys = cause.shown.iter().map(|shown| shown.piece.key.clone());
+        keys.collect()
+    };
+    let both = one.zip(other);
+    both.is_some_and(|(one, other)| keys(one) == keys(other) && one.is_joint == other.is_joint)
 }

@@ -14,10 +14,11 @@ use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Rung, Trial};
 use unflake_core::verdict::Verdict;
 
+use crate::causes::Family;
 use crate::lane::{Lane, Manner};
 use crate::protocol::Between;
 use crate::run_error::RunError;
-use crate::session::{Halt, Session, Suspect, if_listed};
+use crate::session::{Halt, Session, Suspect};
 
 /// What is hunted, and how.
 #[derive(Clone, Copy, Debug)]
@@ -210,8 +211,7 @@ impl Session {
                         Step::Conclude(Some(verdict)) => {
                             if let Verdict::Nio(_) = verdict {
                                 let test = self.suspects[at].test.clone();
-                                let own = std::slice::from_ref(&test);
-                                let cause = if_listed(self.find_cause(own, &test, true))?;
+                                let cause = self.find_causes(&Family::of_own(test))?.pop();
                                 self.suspects[at].cause = cause.flatten().map(Box::new);
                             }
                             self.judge(at, verdict, None);

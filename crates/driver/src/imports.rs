@@ -13,10 +13,8 @@ use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
 
-use crate::lane::{Lane, Manner};
-use crate::pytest::Project;
+use crate::lane::Manner;
 use crate::session::{Halt, Session};
-use crate::start_error::StartError;
 
 impl Session {
     /// Which other test files make a test end otherwise by being imported; `None` if none do.
@@ -52,6 +50,7 @@ impl Session {
             width: 1,
             scope: Scope::First,
             // What counts is the interpreter.
+            patience: 1.5,
             price: &|_| 1.0,
         };
         let mut answers = Answers::default();
@@ -87,6 +86,7 @@ impl Session {
             spent: began.elapsed(),
             is_cut: false,
             by_import: true,
+            needs_suite: false,
         };
         Ok(Some((dependence, shown)))
     }
@@ -94,24 +94,12 @@ impl Session {
     /// Runs a test in a new interpreter that has collected it and these files, and nothing else; `None`
     /// if it does not list it.
     fn run_among(&mut self, files: &[TestId], test: &TestId) -> Result<Option<Trial>, Halt> {
-        let mut workspace = self.new_workspace()?;
-        let project = self.project_in(workspace.as_ref());
-        let setup = self.wish.project.setup(self.listed());
-        let setup = setup.moved(self.listing_place(), &self.place(workspace.as_ref()));
-        let files: Vec<&str> = files.iter().map(TestId::name).collect();
-        let Some(start) = Project::start_among(&setup, &files, test) else {
+        let workspace = self.new_workspace()?;
+        let tests = std::slice::from_ref(test);
+        let Some(lane) = self.open_lane_among(workspace, files, tests)? else {
             return Ok(None);
         };
-        let process = project.process(&self.fleet.folder());
-        let vm = self.fleet.spawn(process, start)?;
-        if self.await_test_of(test, None, vm)?.is_some() {
-            self.leave(Some(vm))?;
-            return Ok(None);
-        }
-        if let Some(workspace) = &mut workspace {
-            workspace.mark().map_err(StartError::Scratch)?;
-        }
-        let mut lanes = [Lane::new(vm, workspace, None)];
+        let mut lanes = [lane];
         let manner = Manner {
             is_apart: false,
             ..Manner::once(Setting::Ordered)

@@ -43,6 +43,7 @@ mod protocol;
 mod pull_request;
 pub mod pytest;
 pub mod run_error;
+mod scene;
 pub mod session;
 mod showing;
 mod stack;

@@ -2,8 +2,10 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::event::Note;
+use unflake_core::test::TestId;
 use unflake_core::trial::{Trial, VmId};
 
+use crate::causes::Reach;
 use crate::git::Repository;
 use crate::happening::Happening;
 use crate::lane::{Lane, State};
@@ -118,6 +120,68 @@ impl Session {
                 _ => {}
             }
         }
+    }
+
+    /// A VM that has collected these tests and the files before them, and nothing else; `None` if it does
+    /// not list them.
+    pub(crate) fn open_lane_among(
+        &mut self,
+        workspace: Option<Workspace>,
+        files: &[TestId],
+        tests: &[TestId],
+    ) -> Result<Option<Lane>, Halt> {
+        let project = self.project_in(workspace.as_ref());
+        let setup = self.wish.project.setup(self.listed());
+        let setup = setup.moved(self.listing_place(), &self.place(workspace.as_ref()));
+        let files: Vec<&str> = files.iter().map(TestId::name).collect();
+        let Some(start) = Project::start_among(&setup, &files, tests) else {
+            return Ok(None);
+        };
+        let process = project.process(&self.fleet.folder());
+        let vm = self.fleet.spawn(process, start)?;
+        self.settle_lane(vm, workspace, tests)
+    }
+
+    /// A VM in a workspace that has collected just these tests, or the whole suite; `None` if it does not
+    /// list them.
+    pub(crate) fn open_lane_in(
+        &mut self,
+        workspace: Option<Workspace>,
+        tests: &[TestId],
+        reach: Reach,
+    ) -> Result<Option<Lane>, Halt> {
+        match reach {
+            Reach::Tests => self.open_lane_among(workspace, &[], tests),
+            Reach::Suite => {
+                let vm = self.start_in(workspace.as_ref())?;
+                self.settle_lane(vm, workspace, tests)
+            }
+        }
+    }
+
+    /// The same in a new workspace; the whole suite is collected if these tests cannot be by themselves.
+    pub(crate) fn open_lane_for(&mut self, tests: &[TestId], reach: Reach) -> Result<Lane, Halt> {
+        let workspace = self.new_workspace()?;
+        match self.open_lane_in(workspace, tests, reach)? {
+            Some(lane) => Ok(lane),
+            None => self.open_ready_lane(),
+        }
+    }
+
+    /// A lane of a VM that was just started, once it has listed these tests; `None` if it does not.
+    fn settle_lane(
+        &mut self,
+        vm: VmId,
+        workspace: Option<Workspace>,
+        tests: &[TestId],
+    ) -> Result<Option<Lane>, Halt> {
+        if self.await_tests(tests, None, vm)?.is_some() {
+            self.leave(Some(vm))?;
+            return Ok(None);
+        }
+        let mut lane = Lane::new(vm, workspace, None);
+        lane.mark_once()?;
+        Ok(Some(lane))
     }
 
     /// Starts a VM for the whole suite in a workspace.

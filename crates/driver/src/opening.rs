@@ -5,6 +5,7 @@
     reason = "a waiter looks for what it waits for and passes over the rest"
 )]
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,13 +28,13 @@ impl Session {
     pub(crate) fn await_test(&mut self, at: usize, vm: VmId) -> Result<Option<String>, Halt> {
         let Suspect { test, worker, .. } = &self.suspects[at];
         let (test, worker) = (test.clone(), worker.clone());
-        self.await_test_of(&test, worker.as_ref(), vm)
+        self.await_tests(std::slice::from_ref(&test), worker.as_ref(), vm)
     }
 
-    /// The same for any test.
-    pub(crate) fn await_test_of(
+    /// The same for any tests.
+    pub(crate) fn await_tests(
         &mut self,
-        test: &TestId,
+        tests: &[TestId],
         worker: Option<&Worker>,
         vm: VmId,
     ) -> Result<Option<String>, Halt> {
@@ -51,8 +52,9 @@ impl Session {
                     self.fleet.collect(vm, worker.cloned());
                 }
                 Happening::Ready(ready, collected) if ready == vm => {
-                    let mut tests = collected.tests.iter();
-                    let is_there = tests.any(|listed| listed.name.to_id() == *test);
+                    let listed = collected.tests.iter().map(|listed| listed.name.to_id());
+                    let listed: HashSet<TestId> = listed.collect();
+                    let is_there = tests.iter().all(|test| listed.contains(test));
                     if is_there && !collected.blocked {
                         return Ok(None);
                     }

@@ -15,6 +15,7 @@ use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial};
 
 use crate::book::Book;
+use crate::detecting::count;
 use crate::journal::Journal;
 use crate::lane::{Lane, Manner};
 use crate::run_error::RunError;
@@ -52,6 +53,10 @@ impl Default for Ordering {
 
 /// So many tests are run before the time is looked at.
 const CHUNK: usize = 100;
+/// So many seconds may go into runs of one test after one other, for all that is looked into.
+const QUICK: f64 = 15.0;
+/// So many are allowed for one test in any case, and so many at most.
+const PATIENCE: (f64, f64) = (0.1, 1.5);
 /// So many sets of culprits are tried on all other tests.
 const MOST_SETS: usize = 40;
 
@@ -70,6 +75,8 @@ pub(crate) struct Search {
     pub(crate) journal: Option<Journal>,
     /// What a copy of a VM takes beside its tests, in seconds.
     pub(crate) fork: f64,
+    /// How many seconds may go into runs of one test after each other one.
+    pub(crate) patience: f64,
 }
 
 pub(crate) struct Found {
@@ -133,6 +140,7 @@ impl Session {
             orders: 0,
             journal: self.open_journal(wish),
             fork: 0.0,
+            patience: PATIENCE.1,
         };
         if named.is_empty() {
             self.detect_orders(&mut search, wish)?;
@@ -287,6 +295,8 @@ impl Session {
             let suspects = suspects.chain(search.book.never_passed(&self.tests));
             let open = suspects.filter(|test| is_wanted(test) && !search.found.contains_key(test));
             let open: Vec<TestId> = open.collect();
+            let share = QUICK / count(open.len().max(1));
+            search.patience = share.clamp(PATIENCE.0, PATIENCE.1);
             for test in open {
                 if search.is_over() {
                     return Ok(());

@@ -194,16 +194,19 @@ impl Project {
     ///
     /// `None` if the test's name does not begin with a file, so that pytest could not select it.
     pub(crate) fn start_alone(setup: &Setup, test: &TestId) -> Option<Command> {
-        Self::start_among(setup, &[], test)
+        Self::start_among(setup, &[], std::slice::from_ref(test))
     }
 
-    /// Starts pytest for one test and some files before it.
-    pub(crate) fn start_among(setup: &Setup, files: &[&str], test: &TestId) -> Option<Command> {
+    /// Starts pytest for some tests and some files before them.
+    pub(crate) fn start_among(setup: &Setup, files: &[&str], tests: &[TestId]) -> Option<Command> {
         let root = &setup.root;
-        let (file, rest) = test.name().split_once("::").unwrap_or((test.name(), ""));
-        if !root.join(file).is_file() || file.contains('[') {
-            return None;
-        }
+        let name = |test: &TestId| {
+            let (file, rest) = test.name().split_once("::").unwrap_or((test.name(), ""));
+            let separator = if rest.is_empty() { "" } else { "::" };
+            let is_file = root.join(file).is_file() && !file.contains('[');
+            is_file.then(|| format!("{}{separator}{rest}", root.join(file)))
+        };
+        let names: Vec<String> = tests.iter().map(name).collect::<Option<_>>()?;
         let mut args = setup.options.clone();
         let own_config = args
             .iter()
@@ -214,8 +217,7 @@ impl Project {
         args.push(format!("--rootdir={root}"));
         args.extend(setup.replay.iter().cloned());
         args.extend(files.iter().map(|file| root.join(file).into_string()));
-        let separator = if rest.is_empty() { "" } else { "::" };
-        args.push(format!("{}{separator}{rest}", root.join(file)));
+        args.extend(names);
         Some(Command::Start {
             args,
             guest: true,

@@ -32,7 +32,6 @@ use crate::protocol::{Collected, Command, Worker};
 use crate::pytest::Project;
 use crate::run_error::RunError;
 use crate::start_error::StartError;
-use crate::wire_state::WirePlace;
 use crate::worktree::BaseTree;
 
 /// What the user wants of a run.
@@ -80,8 +79,6 @@ pub struct Session {
     pub(crate) home: Home,
     /// Why a pass says nothing about the failures of some VMs.
     pub(crate) doubts: HashMap<VmId, Doubt>,
-    /// Where culprits were seen to write pieces of state.
-    pub(crate) written: HashMap<Vec<TestId>, Vec<WirePlace>>,
     folder: Utf8PathBuf,
     events: Sender<Event>,
 }
@@ -157,7 +154,6 @@ impl Session {
             spent_at_base: Duration::ZERO,
             home: Home::of(&wish.project),
             doubts: HashMap::new(),
-            written: HashMap::new(),
             wish,
             folder,
             events,

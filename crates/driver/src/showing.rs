@@ -11,6 +11,7 @@ use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
 use unflake_core::verdict::{Blame, Doubt, Reason, Verdict};
 
+use crate::causes::{Family, Reach};
 use crate::lane::Manner;
 use crate::ordering::{Found, Search};
 use crate::session::{Halt, Session, Suspect, if_listed};
@@ -27,66 +28,111 @@ impl Session {
             let last = self.suspects.len() - 1;
             self.judge(last, Verdict::Unexamined(Reason::Cut), None);
         }
-        let deadline = search.deadline;
+        let mut families: Vec<(Family, Vec<Found>)> = Vec::new();
         for (test, found) in search.found {
-            let Found {
-                dependence,
-                mut trials,
-            } = found;
-            let mut cause = None;
-            let diagnosis = &dependence.diagnosis;
-            let mut verdict = match diagnosis.role {
-                Role::Victim => Verdict::Victim,
-                Role::Brittle => Verdict::Brittle,
-                Role::Random => Verdict::NonDeterministic,
-                Role::Broken => Verdict::Broken(Blame::NotAsked),
-                Role::Independent => continue,
-            };
-            if dependence.is_cut && diagnosis.culprits.is_empty() {
-                verdict = Verdict::Unexamined(Reason::Cut);
-            }
-            self.tell(Event::Searching {
-                stage: Stage::Showing(test.clone()),
-                done: 0,
-                total: 1,
-            });
-            if let Some(culprit) = diagnosis.culprits.first()
-                && !dependence.by_import
-            {
-                let after = [&culprit.tests[..], std::slice::from_ref(&test)].concat();
-                let alone = if_listed(self.run_in_new_interpreter(vec![test.clone()]))?;
-                let after = if_listed(self.run_in_new_interpreter(after))?;
-                let [alone, after] = [alone, after].map(Option::unwrap_or_default);
-                let ends = |trials: &[Trial]| {
-                    let own = trials.iter().rfind(|trial| trial.test == test);
-                    own.map(|trial| trial.outcome.is_pass())
-                };
-                let is_victim = diagnosis.role == Role::Victim;
-                let is_mixed = culprit.ends.passed > 0 && culprit.ends.failed > 0;
-                let is_shown = ends(&alone) == Some(is_victim)
-                    && (is_mixed || ends(&after) == Some(!is_victim));
-                if is_shown {
-                    let tests = culprit.tests.clone();
-                    // What a budget was given for is known; the state behind it takes longer.
-                    let is_wanted = deadline.is_none_or(|deadline| Instant::now() < deadline);
-                    if is_wanted {
-                        let found = if_listed(self.find_cause(&tests, &test, is_victim))?;
-                        cause = found.flatten();
+            match family_of(&test, &found) {
+                Some(own) => match families.iter_mut().find(|(family, _)| family.is_like(&own)) {
+                    Some((family, all)) => {
+                        family.tests.push(test);
+                        all.push(found);
                     }
-                } else {
-                    verdict = Verdict::Unclear(Doubt::OnlyInForks);
-                }
-                let own = alone
-                    .into_iter()
-                    .chain(after)
-                    .filter(|trial| trial.test == test);
-                trials = own.chain(trials).collect(); // Those with their whole text first.
+                    None => families.push((own, vec![found])),
+                },
+                None => self.conclude_one(test, found, None, None),
             }
-            let dependence = Some(Box::new(dependence));
-            self.add_suspect(test, trials, dependence, cause.map(Box::new));
-            self.judge(self.suspects.len() - 1, verdict, None);
+        }
+        let total = families.iter().map(|(family, _)| family.tests.len()).sum();
+        let mut done = 0;
+        for (family, all) in families {
+            self.tell(Event::Searching {
+                stage: Stage::Showing(family.tests[0].clone()),
+                done,
+                total,
+            });
+            done += family.tests.len();
+            self.conclude_family(&family, all, search.deadline)?;
         }
         Ok(())
+    }
+
+    /// Shows what the same culprits do to several tests, and looks for the state behind it. Where VMs
+    /// that have collected nothing else do not show it, those that have collected all may.
+    fn conclude_family(
+        &mut self,
+        family: &Family,
+        all: Vec<Found>,
+        deadline: Option<Instant>,
+    ) -> Result<(), Halt> {
+        let alone = self.run_in_new_interpreters(&[], family, family.passes_alone)?;
+        let after = self.run_in_new_interpreters(&family.culprits, family, !family.passes_alone)?;
+        let mut shown = (family.without_tests(family.reach), Vec::new());
+        let mut other = (family.without_tests(Reach::Suite), Vec::new());
+        for (test, mut found) in family.tests.iter().zip(all) {
+            let ends = found.dependence.diagnosis.culprits[0].ends;
+            let is_mixed = ends.passed > 0 && ends.failed > 0;
+            let passes = [&alone, &after].map(|trials| {
+                let own = trials.iter().rfind(|trial| trial.test == *test);
+                own.map(|trial| trial.outcome.is_pass())
+            });
+            let is_shown = passes[0] == Some(family.passes_alone)
+                && (is_mixed || passes[1] == Some(!family.passes_alone));
+            let (part, founds) = if is_shown { &mut shown } else { &mut other };
+            if is_shown || family.reach == Reach::Suite {
+                let own = alone
+                    .iter()
+                    .chain(&after)
+                    .filter(|trial| trial.test == *test);
+                // Those with their whole text first.
+                found.trials = own.cloned().chain(found.trials).collect();
+            }
+            found.dependence.needs_suite = family.reach == Reach::Suite;
+            part.tests.push(test.clone());
+            founds.push(found);
+        }
+        let (family_shown, founds) = shown;
+        // What a budget was given for is known; the state behind it takes longer.
+        let is_wanted = deadline.is_none_or(|deadline| Instant::now() < deadline);
+        let causes = if is_wanted {
+            self.find_causes(&family_shown)?
+        } else {
+            Vec::new()
+        };
+        let causes = causes.into_iter().chain(std::iter::repeat(None));
+        for ((test, found), cause) in family_shown.tests.into_iter().zip(founds).zip(causes) {
+            self.conclude_one(test, found, cause, None);
+        }
+        let (family_other, founds) = other;
+        if family.reach == Reach::Tests && !founds.is_empty() {
+            return self.conclude_family(&family_other, founds, deadline);
+        }
+        for (test, found) in family_other.tests.into_iter().zip(founds) {
+            self.conclude_one(test, found, None, Some(Doubt::OnlyInForks));
+        }
+        Ok(())
+    }
+
+    /// Tells the verdict about a test.
+    fn conclude_one(
+        &mut self,
+        test: TestId,
+        found: Found,
+        cause: Option<Cause>,
+        doubt: Option<Doubt>,
+    ) {
+        let Found { dependence, trials } = found;
+        let is_cut = dependence.is_cut && dependence.diagnosis.culprits.is_empty();
+        let verdict = match (doubt, dependence.diagnosis.role) {
+            (Some(doubt), _) => Verdict::Unclear(doubt),
+            (None, Role::Independent) => return,
+            (None, _) if is_cut => Verdict::Unexamined(Reason::Cut),
+            (None, Role::Victim) => Verdict::Victim,
+            (None, Role::Brittle) => Verdict::Brittle,
+            (None, Role::Random) => Verdict::NonDeterministic,
+            (None, Role::Broken) => Verdict::Broken(Blame::NotAsked),
+        };
+        let dependence = Some(Box::new(dependence));
+        self.add_suspect(test, trials, dependence, cause.map(Box::new));
+        self.judge(self.suspects.len() - 1, verdict, None);
     }
 
     fn add_suspect(
@@ -108,9 +154,44 @@ impl Session {
         });
     }
 
-    /// Runs tests once in a new interpreter, with all files as they were at the start.
-    fn run_in_new_interpreter(&mut self, order: Vec<TestId>) -> Result<Vec<Trial>, Halt> {
-        let mut lanes = [self.open_another_lane(None)?];
+    /// Runs the tests of a family after others in a new interpreter: all in one, and where one of them
+    /// does not end there as it is said to, it in one of its own.
+    ///
+    /// Gives the trial of each that counts, if it could be run.
+    fn run_in_new_interpreters(
+        &mut self,
+        before: &[TestId],
+        family: &Family,
+        passes: bool,
+    ) -> Result<Vec<Trial>, Halt> {
+        let reach = family.reach;
+        let mut trials = self.run_in_new_interpreter(before, &family.tests, reach)?;
+        if family.tests.len() > 1 {
+            trials.retain(|trial| trial.outcome.is_pass() == passes);
+            for test in &family.tests {
+                if !trials.iter().any(|trial| trial.test == *test) {
+                    let own = std::slice::from_ref(test);
+                    trials.extend(self.run_in_new_interpreter(before, own, reach)?);
+                }
+            }
+        }
+        Ok(trials)
+    }
+
+    /// Runs tests after others in a new interpreter, with all files as they were at the start.
+    fn run_in_new_interpreter(
+        &mut self,
+        before: &[TestId],
+        tests: &[TestId],
+        reach: Reach,
+    ) -> Result<Vec<Trial>, Halt> {
+        let order = [before, tests].concat();
+        let trials = if_listed(self.run_anew(order, reach))?.unwrap_or_default();
+        Ok(trials.into_iter().skip(before.len()).collect())
+    }
+
+    fn run_anew(&mut self, order: Vec<TestId>, reach: Reach) -> Result<Vec<Trial>, Halt> {
+        let mut lanes = [self.open_lane_for(&order, reach)?];
         let manner = Manner {
             is_apart: false,
             ..Manner::once(Setting::Ordered)
@@ -120,4 +201,23 @@ impl Session {
         self.leave(Some(lane.vm))?;
         Ok(trials.into_iter().flatten().collect())
     }
+}
+
+/// A test and the first of its sets of culprits; `None` if it has none that are tests.
+fn family_of(test: &TestId, found: &Found) -> Option<Family> {
+    let Dependence {
+        diagnosis,
+        by_import: false,
+        ..
+    } = &found.dependence
+    else {
+        return None;
+    };
+    let culprit = diagnosis.culprits.first()?;
+    Some(Family {
+        culprits: culprit.tests.clone(),
+        tests: vec![test.clone()],
+        passes_alone: diagnosis.role == Role::Victim,
+        reach: Reach::Tests,
+    })
 }

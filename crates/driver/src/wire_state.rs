@@ -14,6 +14,8 @@ pub(crate) struct WirePiece {
     owner: Option<String>,
     mock: bool,
     restorable: bool,
+    #[serde(default)]
+    ends: Vec<String>,
 }
 
 impl From<WirePiece> for Piece {
@@ -27,6 +29,7 @@ impl From<WirePiece> for Piece {
             owner: wire.owner,
             is_mock: wire.mock,
             is_restorable: wire.restorable,
+            ends: wire.ends,
         }
     }
 }

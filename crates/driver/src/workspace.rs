@@ -114,13 +114,18 @@ impl Original {
         let path = TempDir::with_prefix("unflake-")?.keep().canonicalize()?;
         let path = Utf8PathBuf::try_from(path).map_err(io::Error::other)?;
         // From here on whatever happens removes the folder.
+        // A folder of the same name: it can be that of a package.
+        let part = Path::new("files").join(self.root.file_name().unwrap_or("root"));
+        let files = path.as_std_path().join(&part);
         let workspace = Workspace {
-            files: path.join("files"),
+            files: Utf8PathBuf::try_from(files).map_err(io::Error::other)?,
+            part,
             original: self.folder.path().join("files"),
             marked: BTreeMap::new(),
             alarm: None,
             path,
         };
+        fs::create_dir(workspace.path.join("files"))?;
         copy_tree(
             &self.folder.path().join("files"),
             workspace.files.as_std_path(),
@@ -158,6 +163,8 @@ impl Original {
 pub(crate) struct Workspace {
     path: Utf8PathBuf,
     files: Utf8PathBuf,
+    /// Where the copy is below `path`.
+    part: PathBuf,
     original: PathBuf,
     /// What was there when it was marked, by path.
     marked: BTreeMap<PathBuf, Look>,
@@ -191,7 +198,7 @@ impl Workspace {
         let kept = self.path.join("kept");
         remove(kept.as_std_path())?;
         for (path, look) in &self.marked {
-            let is_original = path.strip_prefix("files").is_ok_and(|inside| {
+            let is_original = path.strip_prefix(&self.part).is_ok_and(|inside| {
                 Look::at(&self.original.join(inside)).is_ok_and(|other| other == *look)
             });
             if !is_original && !look.is_folder() {
@@ -239,7 +246,7 @@ impl Workspace {
         self.watch();
         let inside = changed
             .iter()
-            .filter_map(|path| path.strip_prefix("files").ok());
+            .filter_map(|path| path.strip_prefix(&self.part).ok());
         let inside = inside.filter(|path| *path != Path::new(""));
         restored.changed = inside.map(|path| path.display().to_string()).collect();
         Ok(restored)
@@ -253,7 +260,7 @@ impl Workspace {
             kept
         } else {
             self.original
-                .join(path.strip_prefix("files").unwrap_or(path))
+                .join(path.strip_prefix(&self.part).unwrap_or(path))
         };
         match look {
             Look::Folder { mode, .. } => {
@@ -394,6 +401,12 @@ mod tests {
         let mut workspace = original.workspace().unwrap();
         workspace.mark().unwrap();
         (scratch, original, workspace)
+    }
+
+    #[test]
+    fn a_copy_has_the_name_of_its_original_which_can_be_that_of_a_package() {
+        let (scratch, _original, workspace) = project();
+        assert_eq!(workspace.files().file_name(), scratch.root.file_name());
     }
 
     #[test]

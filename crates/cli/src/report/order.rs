@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unflake_core::order::answers::Ends;
 use unflake_core::order::{Culprit, Dependence, Role};
-use unflake_core::state::{Cause, Place, Shown};
+use unflake_core::state::{Cause, Piece, Place, Shown};
 use unflake_core::test::TestId;
 use unflake_core::verdict::{Finding, Verdict};
 
@@ -52,6 +52,10 @@ fn describe_dependence(dependence: &Dependence) -> Vec<(&'static str, String)> {
     if !diagnosis.cleaners.is_empty() {
         lines.push(("unless in between", name_some(&diagnosis.cleaners)));
     }
+    if dependence.needs_suite {
+        let text = "only where the whole suite was imported, not with these tests by themselves";
+        lines.push(("seen", text.to_owned()));
+    }
     let runs = plural(dependence.runs as usize, "run", "runs");
     let mut effort = format!("{runs} of it in {}", seconds(dependence.spent));
     if !diagnosis.is_complete {
@@ -68,6 +72,9 @@ fn describe_cause(cause: &Cause, passes_alone: bool) -> Vec<(&'static str, Strin
     for (at, shown) in cause.shown.iter().enumerate() {
         let what = describe_shown(shown);
         let text = match (cause.is_joint, at + 1 == cause.shown.len()) {
+            (false, _) if is_set_up(&shown.piece) => {
+                format!("{what}; setting it up anew makes the test {verb}")
+            }
             (false, _) => format!("{what}; putting it back makes the test {verb}"),
             (true, false) => what,
             (true, true) => format!("{what}; putting all of these back makes the test {verb}"),
@@ -96,7 +103,7 @@ fn describe_shown(shown: &Shown) -> String {
     let absent = "(not there)".to_owned();
     let before = piece.before.as_ref().unwrap_or(&absent);
     let after = piece.after.as_ref().unwrap_or(&absent);
-    let mut text = format!("{} {}: {before} → {after}", piece.kind, piece.path);
+    let mut text = format!("{}: {before} → {after}", name_piece(piece));
     if piece.is_mock {
         text.push_str(" (a mock that was not undone)");
     }
@@ -106,9 +113,32 @@ fn describe_shown(shown: &Shown) -> String {
             line,
             function,
         } = place;
-        let _ = write!(text, ", written at {file}:{line} ({function})");
+        let done = if is_set_up(piece) {
+            "set up"
+        } else {
+            "written"
+        };
+        let _ = write!(text, ", {done} at {file}:{line} ({function})");
     }
     text
+}
+
+/// Whether it is a fixture that has come alive: what happened to what it stands for cannot be told.
+fn is_set_up(piece: &Piece) -> bool {
+    piece.kind == "fixture" && piece.before.is_none()
+}
+
+/// What a piece is called: its kind and its path, which may begin with the kind.
+fn name_piece(piece: &Piece) -> String {
+    let Piece { kind, path, .. } = piece;
+    if path
+        .strip_prefix(kind)
+        .is_some_and(|rest| rest.starts_with(' '))
+    {
+        path.clone()
+    } else {
+        format!("{kind} {path}")
+    }
 }
 
 fn describe_culprit(culprit: &Culprit) -> String {

@@ -47,6 +47,8 @@ struct Finding {
     mock: Option<bool>,
     written: Option<String>,
     #[serde(default)]
+    needs_suite: bool,
+    #[serde(default)]
     suspect: bool,
     #[serde(default)]
     pending: BTreeMap<String, String>,
@@ -102,6 +104,18 @@ impl Comparison {
         self.compare(pending, (id, "ordered"), &ordered, &sequences);
         let cleaners: BTreeSet<String> = texts(&order["cleaners"]);
         self.compare(pending, (id, "cleaners"), &cleaners, &planted.cleaners);
+        let needs_suite = order["needs_suite"] == true;
+        self.compare(
+            pending,
+            (id, "needs_suite"),
+            &needs_suite,
+            &planted.needs_suite,
+        );
+        // Culprits that do not do it by themselves are no recipe.
+        let has_recipe = found["recipe"].is_array();
+        let is_recipe = has_recipe == !(planted.needs_suite || order["by_import"] == true);
+        let is_named = planted.culprits.is_empty() && planted.ordered.is_empty();
+        self.compare(pending, (id, "recipe"), &(is_recipe || is_named), &true);
         self.compare_cause(id, planted, &found["cause"]);
     }
 

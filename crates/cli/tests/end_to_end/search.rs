@@ -10,6 +10,7 @@ use nix::unistd::{Pid, mkfifo};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::hunt::nio_json;
 use crate::project::{Project, Python, Run};
 
 const SHOP: &str = "CART = []\nRATES = {}\n";
@@ -158,6 +159,22 @@ fn run_explains_a_failure_that_passes_in_a_fresh_state() {
     );
     let diff = cause["fix"]["diff"].as_str().unwrap();
     assert!(diff.contains("+    shop.CART[:] = before"), "{diff}");
+}
+
+#[test]
+fn nio_explains_a_victim_that_it_comes_across() {
+    let project = shop();
+    let Some((report, _)) = nio_json(&project, project.path(), &["--explain"]) else {
+        return;
+    };
+    let mut findings = report["findings"].as_array().unwrap().iter();
+    let finding = findings.find(|one| one["id"] == "test_b.py::test_is_empty");
+    let finding = finding.unwrap();
+    assert_eq!(finding["verdict"], "victim", "{finding:#}");
+    let culprits = &finding["order"]["culprits"][0]["tests"];
+    assert_eq!(*culprits, serde_json::json!(["test_a.py::test_fills"]));
+    let cause = &finding["cause"];
+    assert_eq!(cause["shown"][0]["path"], "shop.CART", "{cause:#}");
 }
 
 #[test]

@@ -6,8 +6,6 @@ use crate::test::TestId;
 
 /// So many tests are tried one by one whatever it takes.
 const SMALL: usize = 3;
-/// What takes so many seconds at most is tried one by one.
-const QUICK: f64 = 1.5;
 
 /// Adds the tests that do it alone and are not known yet. Cleaners would hide others, so they stand alone.
 pub(super) fn find_singles(
@@ -79,7 +77,7 @@ fn positives(
 ) -> Result<Vec<TestId>, Need> {
     let apart = tests.iter().map(|test| order(std::slice::from_ref(test)));
     let apart: f64 = apart.map(|order| (case.price)(&order)).sum();
-    if tests.len() <= SMALL || apart <= QUICK {
+    if tests.len() <= SMALL || apart <= case.patience {
         return all_singly(oracle, tests, order, wanted);
     }
     let reversed: Vec<TestId> = tests.iter().rev().cloned().collect();

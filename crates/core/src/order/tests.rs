@@ -94,6 +94,7 @@ impl Suite {
             hints: &[],
             width: 2,
             scope,
+            patience: 1.5,
             price: &|order| 0.01 + 0.002 * f64::from(u32::try_from(order.len()).unwrap()),
         };
         let mut answers = Answers::default();
@@ -196,6 +197,19 @@ fn two_that_are_needed_together_are_found_and_so_is_their_order() {
     let diagnosis = suite.diagnose(35, &lead, Scope::All);
     assert_eq!(sets(&diagnosis), [["t5", "t30"]]);
     assert!(!diagnosis.culprits[0].is_ordered);
+}
+
+#[test]
+fn one_that_does_it_alone_is_named_before_several_together() {
+    let planted_tests = [
+        (5, setting(&[0])),
+        (8, setting(&[1])),
+        (20, setting(&[2])),
+        (25, failing_with(&[&[0, 1], &[2]])),
+    ];
+    let lead: Vec<usize> = (0..12).collect();
+    let diagnosis = planted(30, &planted_tests).diagnose(25, &lead, Scope::All);
+    assert_eq!(sets(&diagnosis), [vec!["t20"], vec!["t5", "t8"]]);
 }
 
 #[test]

@@ -8,12 +8,17 @@ use unflake_core::state::{Cause, Shown};
 use unflake_core::test::TestId;
 
 #[derive(Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each documented"
+)]
 pub(super) struct JsonOrder<'a> {
     role: &'static str,
     alone: JsonEnds,
     culprits: Vec<JsonCulprit<'a>>,
     cleaners: Vec<&'a str>,
     by_import: bool,
+    needs_suite: bool,
     complete: bool,
     cut: bool,
     runs: u32,
@@ -102,6 +107,7 @@ pub(super) fn to_json_order(dependence: &Dependence) -> JsonOrder<'_> {
         culprits: culprits.collect(),
         cleaners: diagnosis.cleaners.iter().map(TestId::name).collect(),
         by_import: dependence.by_import,
+        needs_suite: dependence.needs_suite,
         complete: diagnosis.is_complete,
         cut: dependence.is_cut,
         runs: dependence.runs,
