@@ -2,6 +2,7 @@
 
 use std::env;
 use std::process::Command;
+use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -35,6 +36,22 @@ fn on_path() -> Option<Utf8PathBuf> {
     candidates.find(|python| python.is_file())
 }
 
+/// When packages were last installed beside an interpreter, or removed: such folders change then.
+pub(crate) fn packages_changed(python: &Utf8Path) -> Vec<SystemTime> {
+    let home = python.parent().and_then(Utf8Path::parent);
+    let libraries = home.and_then(|home| home.join("lib").read_dir_utf8().ok());
+    let mut folders: Vec<Utf8PathBuf> = libraries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().starts_with("python"))
+        .flat_map(|entry| ["site-packages", "dist-packages"].map(|name| entry.path().join(name)))
+        .collect();
+    folders.sort();
+    let times = folders.iter().filter_map(|folder| folder.metadata().ok());
+    times.filter_map(|folder| folder.modified().ok()).collect()
+}
+
 /// The version of an interpreter, asked of itself; `None` if it does not answer like Python.
 pub fn ask_version(python: &Utf8Path) -> Option<(u32, u32)> {
     let question = "import sys; print('%d %d' % sys.version_info[:2])";
@@ -42,4 +59,27 @@ pub fn ask_version(python: &Utf8Path) -> Option<(u32, u32)> {
     let text = String::from_utf8(answer.stdout).ok()?;
     let (major, minor) = text.trim().split_once(' ')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn packages_that_were_installed_since_are_noticed() {
+        let home = tempfile::tempdir().unwrap();
+        let packages = home.path().join("lib/python3.11/site-packages");
+        fs::create_dir_all(&packages).unwrap();
+        let python = Utf8PathBuf::try_from(home.path().join("bin/python")).unwrap();
+        let before = packages_changed(&python);
+        assert_eq!(before.len(), 1);
+        let later = before[0] + Duration::from_secs(5);
+        let folder = fs::File::open(&packages).unwrap();
+        folder.set_modified(later).unwrap();
+        assert_eq!(packages_changed(&python), [later]);
+        assert!(packages_changed(Utf8Path::new("python")).is_empty());
+    }
 }

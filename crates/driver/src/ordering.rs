@@ -16,6 +16,7 @@ use unflake_core::trial::{Rung, Trial};
 
 use crate::book::Book;
 use crate::detecting::count;
+use crate::interpreter::packages_changed;
 use crate::journal::Journal;
 use crate::lane::{Lane, Manner};
 use crate::run_error::RunError;
@@ -278,7 +279,7 @@ impl Session {
         let subject = (
             self.fingerprint()?,
             &project.folder,
-            &project.python,
+            (&project.python, packages_changed(&project.python)),
             &project.args,
             (wish.seed, wish.rounds, &wish.tests),
         );

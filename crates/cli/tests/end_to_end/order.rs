@@ -112,10 +112,10 @@ impl Comparison {
             &planted.needs_suite,
         );
         // Culprits that do not do it by themselves are no recipe.
-        let has_recipe = found["recipe"].is_array();
-        let is_recipe = has_recipe == !(planted.needs_suite || order["by_import"] == true);
-        let is_named = planted.culprits.is_empty() && planted.ordered.is_empty();
-        self.compare(pending, (id, "recipe"), &(is_recipe || is_named), &true);
+        if !planted.culprits.is_empty() {
+            let has_recipe = found["recipe"].is_array();
+            self.compare(pending, (id, "recipe"), &has_recipe, &!planted.needs_suite);
+        }
         self.compare_cause(id, planted, &found["cause"]);
     }
 
