@@ -15,7 +15,7 @@ use crate::sequential::{ERROR, chance_of};
 use crate::test::TestId;
 use answers::{Answers, Ends, Hit, Need, Oracle, at_least, rates};
 use culprits::minimise;
-use groups::{find_cleaners, find_singles};
+use groups::{find_cleaners, find_singles, is_sole};
 
 /// What to do next about one test. Call it again after each batch of runs.
 ///
@@ -126,6 +126,9 @@ pub enum Role {
 
 /// So often the same question is asked at first.
 const AT_FIRST: u32 = 3;
+/// So often if one time takes longer than so many seconds.
+const IF_LONG: u32 = 2;
+const LONG: f64 = 0.2;
 /// A hit that is seen in three of ten runs shows up in so many with the error rate of `sequential`.
 const TO_EXCLUDE: u32 = 13;
 /// So often, step by step, when chance has a part in it.
@@ -143,7 +146,7 @@ fn examine(case: &Case<'_>, answers: &Answers) -> Result<Diagnosis, Need> {
     let alone = at_least(answers, &[], AT_FIRST)?;
     let mut is_random = alone.passed > 0 && alone.failed > 0;
     for lead in case.leads {
-        let Some(question) = compare(answers, lead, &mut is_random)? else {
+        let Some(question) = compare(case, answers, lead, &mut is_random)? else {
             continue;
         };
         return search(case, answers, lead, question);
@@ -167,12 +170,16 @@ fn examine(case: &Case<'_>, answers: &Answers) -> Result<Diagnosis, Need> {
 
 /// Whether the test ends otherwise after a lead than alone, and with what rates.
 fn compare<'a>(
+    case: &Case<'_>,
     answers: &'a Answers,
     lead: &[TestId],
     is_random: &mut bool,
 ) -> Result<Option<Oracle<'a>>, Need> {
     let alone = at_least(answers, &[], AT_FIRST)?;
-    let after = at_least(answers, lead, AT_FIRST)?;
+    // Whatever is found in a long one is shown again by itself.
+    let is_long = (case.price)(lead) > LONG;
+    let runs = if is_long { IF_LONG } else { AT_FIRST };
+    let after = at_least(answers, lead, runs)?;
     let is_steady = |ends: Ends| ends.passed == 0 || ends.failed == 0;
     let is_same = is_steady(alone) && is_steady(after) && (alone.passed > 0) == (after.passed > 0);
     if is_same {
@@ -221,7 +228,8 @@ fn search(
     let mut sets = vec![first_set(case, lead, &oracle, is_steady)?];
     let is_complete = case.scope == Scope::All && is_steady;
     let mut cleaners = Vec::new();
-    if is_complete {
+    let is_sole = is_complete && is_sole(case, &oracle, &sets[0])?;
+    if is_complete && !(is_sole && is_in_order(case, lead)) {
         cleaners = find_cleaners(case, &oracle, &sets)?;
         loop {
             let known = sets.len();
@@ -283,6 +291,12 @@ fn first_set(
 
 fn singles(tests: &[TestId]) -> Vec<Vec<TestId>> {
     tests.iter().map(|test| vec![test.clone()]).collect()
+}
+
+/// Whether tests stand in the framework's own order.
+fn is_in_order(case: &Case<'_>, tests: &[TestId]) -> bool {
+    let mut rest = case.others.iter();
+    tests.iter().all(|test| rest.any(|other| other == test))
 }
 
 fn place(case: &Case<'_>, set: &[TestId]) -> Option<usize> {

@@ -7,6 +7,27 @@ use crate::test::TestId;
 /// So many tests are tried one by one whatever it takes.
 const SMALL: usize = 3;
 
+/// Whether two runs show that no other test matters: all others together neither do it nor undo it.
+///
+/// One that does it could be hidden by one that undoes it, and the other way round, but not both at once:
+/// the last of them in the order would show in one of the two runs.
+pub(super) fn is_sole(case: &Case<'_>, oracle: &Oracle<'_>, set: &[TestId]) -> Result<bool, Need> {
+    let others = case.others.iter().filter(|test| !set.contains(test));
+    let others: Vec<TestId> = others.cloned().collect();
+    if is_quick(case, &others, &|tests| tests.to_vec()) {
+        return Ok(false); // Each of them is asked about.
+    }
+    let answers = oracle.ask_all(&[[set, &others].concat(), others])?;
+    Ok(answers == [true, false])
+}
+
+/// Whether a run for each of the tests takes little.
+fn is_quick(case: &Case<'_>, tests: &[TestId], order: &dyn Fn(&[TestId]) -> Vec<TestId>) -> bool {
+    let apart = tests.iter().map(|test| order(std::slice::from_ref(test)));
+    let apart: f64 = apart.map(|order| (case.price)(&order)).sum();
+    tests.len() <= SMALL || apart <= case.patience
+}
+
 /// Adds the tests that do it alone and are not known yet. Cleaners would hide others, so they stand alone.
 pub(super) fn find_singles(
     case: &Case<'_>,
@@ -75,9 +96,7 @@ fn positives(
     order: &dyn Fn(&[TestId]) -> Vec<TestId>,
     wanted: bool,
 ) -> Result<Vec<TestId>, Need> {
-    let apart = tests.iter().map(|test| order(std::slice::from_ref(test)));
-    let apart: f64 = apart.map(|order| (case.price)(&order)).sum();
-    if tests.len() <= SMALL || apart <= case.patience {
+    if is_quick(case, tests, order) {
         return all_singly(oracle, tests, order, wanted);
     }
     let reversed: Vec<TestId> = tests.iter().rev().cloned().collect();

@@ -276,6 +276,22 @@ fn all_culprits_and_cleaners_of_a_large_suite_are_found_by_groups() {
 }
 
 #[test]
+fn that_no_other_test_matters_takes_two_runs_of_a_large_suite() {
+    let mut suite = planted(1000, &[(123, setting(&[0])), (999, failing_with(&[&[0]]))]);
+    let lead: Vec<usize> = (0..999).collect();
+    let first = suite.diagnose(999, &lead, Scope::First);
+    let spent = std::mem::take(&mut suite.trials);
+    let all = suite.diagnose(999, &lead, Scope::All);
+    assert_eq!(all.culprits, first.culprits);
+    assert!(all.is_complete && all.cleaners.is_empty());
+    assert!(
+        suite.trials - spent <= 2000,
+        "{} trials",
+        suite.trials - spent
+    );
+}
+
+#[test]
 fn a_thousand_tests_take_few_runs_to_the_first_answer() {
     let mut suite = planted(1000, &[(123, setting(&[0])), (999, failing_with(&[&[0]]))]);
     let lead: Vec<usize> = (0..999).collect();
