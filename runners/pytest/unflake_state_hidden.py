@@ -26,15 +26,8 @@ USED_UP = "used up"
 CACHE: Any = type(lru_cache(maxsize=None)(len))
 RANDOM: Any = next(kind for kind in class_mro(random.Random) if kind.__module__ == "_random")
 INDEXED: Tuple[Any, ...] = (iter([]), iter(()), iter(""), iter(b""), iter(bytearray()))
-COUNTED: Tuple[Any, ...] = (
-    iter(range(0)),
-    iter(range(2**70)),
-    iter({}),
-    iter({}.values()),
-    iter({}.items()),
-    iter(set()),
-    reversed([]),
-)
+RANGES: Tuple[Any, ...] = (iter(range(0)), iter(range(2**70)))
+COUNTED: Tuple[Any, ...] = (iter({}), iter({}.values()), iter({}.items()), iter(set()), reversed([]))
 
 
 def sights() -> Dict[int, Sight]:
@@ -52,6 +45,8 @@ def sights() -> Dict[int, Sight]:
     }
     for one in INDEXED:
         found[type(one)] = Sight("iterator", take_index, show_progress, put_index, keep_sequence)
+    for numbers in RANGES:
+        found[type(numbers)] = Sight("iterator", take_left, show_left, put_range, keep_reduced)
     for other in COUNTED:
         found[type(other)] = Sight("iterator", take_left, show_left)
     by_type = {id(kind): sight for kind, sight in found.items()}
@@ -109,6 +104,19 @@ def take_left(iterator: Any) -> int:
 
 def show_left(token: int) -> str:
     return f"{count(token, 'element')} left" if token else USED_UP
+
+
+def keep_reduced(iterator: Any) -> Any:
+    """How to make one that is as far as this one is now."""
+    return iterator.__reduce__()
+
+
+def put_range(_iterator: Any, _token: int, kept: Any) -> Any:
+    make, parts, *index = kept
+    fresh = make(*parts)
+    if index and index[0] is not None:  # Before Python 3.12 the range is told from its beginning.
+        fresh.__setstate__(index[0])
+    return fresh
 
 
 def take_enumerate(iterator: Any) -> int:

@@ -221,6 +221,13 @@ def test_a_counter_goes_back(project: Project) -> None:
     assert next(shop.Order.ids) == 5
 
 
+@pytest.mark.parametrize("start", [1, 2**70])
+def test_an_iterator_over_numbers_is_made_anew(project: Project, start: int) -> None:
+    shop = project.load(f"IDS = iter(range({start}, {start} + 3))\nnext(IDS)\n")
+    project.check(lambda: list(shop.IDS), "iterator", "shop.IDS", "2 elements left", "used up")
+    assert next(shop.IDS) == start + 1
+
+
 def test_an_iterator_inside_another_is_found(project: Project) -> None:
     shop = project.load("PAIRS = zip([1, 2], [3, 4])")
     paths = {piece["path"] for piece in project.changes(lambda: next(shop.PAIRS))}
