@@ -5,7 +5,7 @@ use unflake_core::event::Listing;
 use unflake_core::test::TestId;
 use unflake_core::verdict::{Finding, Verdict};
 
-use crate::args::{AgainstArgs, FreshBy, RunArgs, When};
+use crate::args::{AgainstArgs, FrameworkArg, FreshBy, RunArgs, When};
 use crate::report::Report;
 
 /// How unflake was called, as far as a repetition needs it.
@@ -29,6 +29,11 @@ impl Invocation {
                 flags.extend([format!("--{name}"), value]);
             }
         };
+        let framework = args.project.framework.map(|framework| match framework {
+            FrameworkArg::Pytest => "pytest".to_owned(),
+            FrameworkArg::Maven => "maven".to_owned(),
+        });
+        add("framework", framework);
         add(
             "python",
             args.project.python.as_ref().map(ToString::to_string),
@@ -161,7 +166,7 @@ impl Invocation {
         let flags = self
             .flags
             .chunks(2)
-            .filter(|flag| flag[0] == "--python" || flag[0] == "--config");
+            .filter(|flag| ["--framework", "--python", "--config"].contains(&flag[0].as_str()));
         let order = Self {
             verb: "order",
             flags: flags.flatten().cloned().collect(),

@@ -37,7 +37,7 @@ pub(crate) fn examine(
     let started = Instant::now();
     let Settings { wish, policy } = Settings::for_run(args)?;
     let junit = args.result.junit.as_deref().map(create).transpose()?;
-    let mut report = Report::new(invocation(args, &wish.project.folder));
+    let mut report = Report::new(invocation(args, wish.project.folder()));
     let interrupter = Arc::new(Mutex::new(None));
     let current = Arc::clone(&interrupter);
     let stop = move || {
@@ -112,7 +112,7 @@ fn explain_order(
         tests,
         ..Ordering::default()
     };
-    let mut found = Report::new(Invocation::of_order(args, &wish.project.folder));
+    let mut found = Report::new(Invocation::of_order(args, wish.project.folder()));
     let is_sound = watch(
         wish,
         move |session| session.order(&ordering),

@@ -11,8 +11,9 @@ use unflake_core::usage::Usage;
 
 use crate::comparing::{chain, fails_alike, watch};
 use crate::difference::Difference;
-use crate::pytest::Project;
+use crate::project::Project;
 use crate::session::{Halt, Session};
+use crate::start_error::StartError;
 use crate::worktree::BaseTree;
 
 impl Session {
@@ -31,12 +32,14 @@ impl Session {
         let tree = self.base_tree.as_ref().expect("the project is in it");
         let setup = self.wish.project.setup(self.listed());
         let setup = setup.moved(difference.repository.root(), tree.path());
-        let Some(start) = Project::start_alone(&setup, &test) else {
+        let Some(start) = project.start_alone(&setup, &test) else {
             let why = "its file is not there".to_owned();
             return Ok(AtBase::NotRun { why });
         };
-        let process = project.process(&self.fleet.folder());
-        let vm = self.fleet.spawn(process, watch(start))?;
+        let start = watch(start);
+        let process = project.process(&self.fleet.folder(), &start);
+        let process = process.map_err(StartError::Scratch)?;
+        let vm = self.fleet.spawn(process, start)?;
         self.watched_vms.insert(vm);
         let at_base = if let Some(said) = self.await_test(at, vm)? {
             let last = said.trim_end().lines().last();

@@ -61,7 +61,7 @@ impl Session {
         if !against.is_required {
             return Ok(());
         }
-        let folder = self.wish.project.folder.clone();
+        let folder = self.wish.project.folder().to_owned();
         let found = match Repository::find(&folder) {
             Ok(Some(repository)) => crate::difference::choose_base(&repository, against)
                 .map(drop)
@@ -134,12 +134,12 @@ impl Session {
         };
         // Not of a copy of it, in which experiments may run.
         let project = &self.home.project;
-        let Some(repository) = Repository::find(&project.folder)? else {
+        let Some(repository) = Repository::find(project.folder())? else {
             return Ok(None);
         };
         let folder = self.fleet.folder();
         let workshop = Workshop {
-            python: &project.python,
+            python: project.python(),
             folder: &folder,
         };
         Difference::read(repository, against, &workshop).map(Some)

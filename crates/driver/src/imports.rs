@@ -14,7 +14,6 @@ use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
 
 use crate::lane::{Lane, Manner};
-use crate::pytest::Project;
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
 
@@ -99,10 +98,11 @@ impl Session {
         let setup = self.wish.project.setup(self.listed());
         let setup = setup.moved(self.listing_place(), &self.place(workspace.as_ref()));
         let files: Vec<&str> = files.iter().map(TestId::name).collect();
-        let Some(start) = Project::start_among(&setup, &files, test) else {
+        let Some(start) = self.wish.project.start_among(&setup, &files, test) else {
             return Ok(None);
         };
-        let process = project.process(&self.fleet.folder());
+        let process = project.process(&self.fleet.folder(), &start);
+        let process = process.map_err(StartError::Scratch)?;
         let vm = self.fleet.spawn(process, start)?;
         if self.await_test_of(test, None, vm)?.is_some() {
             self.leave(Some(vm))?;

@@ -7,8 +7,8 @@ use unflake_core::trial::{Trial, VmId};
 use crate::git::Repository;
 use crate::happening::Happening;
 use crate::lane::{Lane, State};
+use crate::project::Project;
 use crate::protocol::Worker;
-use crate::pytest::Project;
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
 use crate::workspace::{Original, Workspace};
@@ -32,24 +32,24 @@ impl Home {
             project: project.clone(),
             original: None,
             import_roots: Vec::new(),
-            place: project.folder.clone(),
+            place: project.folder().to_owned(),
         }
     }
 
     /// The root of what is copied: the work tree, or the project's folder.
     fn root(&self) -> &Utf8Path {
         let original = self.original.as_ref();
-        original.map_or(&self.project.folder, |original| original.root())
+        original.map_or_else(|| self.project.folder(), |original| original.root())
     }
 }
 
 impl Session {
     /// Copies the work tree; from here on VMs work in copies. If it cannot be copied, that is said.
     pub(crate) fn move_in(&mut self) {
-        let folder = &self.home.project.folder;
+        let folder = self.home.project.folder();
         // Without git the project is its folder.
         let repository = Repository::find(folder).ok().flatten();
-        let root = repository.map_or_else(|| folder.clone(), |one| one.root().to_owned());
+        let root = repository.map_or_else(|| folder.to_owned(), |one| one.root().to_owned());
         match Original::copy(&root) {
             Ok(original) => self.home.original = Some(original),
             Err(error) => {
@@ -124,7 +124,8 @@ impl Session {
     pub(crate) fn start_in(&mut self, workspace: Option<&Workspace>) -> Result<VmId, Halt> {
         let project = self.project_in(workspace);
         let start = project.start(true, &self.listed().replay);
-        let process = project.process(&self.fleet.folder());
+        let process = project.process(&self.fleet.folder(), &start);
+        let process = process.map_err(StartError::Scratch)?;
         Ok(self.fleet.spawn(process, start)?)
     }
 
@@ -151,9 +152,8 @@ impl Session {
             let inside = folder.strip_prefix(root).unwrap_or(&folder);
             workspace.files().join(inside)
         });
-        let mut project = self.home.project.moved(root, workspace.files(), roots);
-        project.temporary = Some(workspace.temporary());
-        project
+        let project = self.home.project.moved(root, workspace.files(), roots);
+        project.with_temporary(workspace.temporary())
     }
 
     /// Where the files of a workspace are.

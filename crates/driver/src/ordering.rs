@@ -269,9 +269,7 @@ impl Session {
         let project = &self.home.project;
         let subject = (
             self.fingerprint()?,
-            &project.folder,
-            &project.python,
-            &project.args,
+            project.subject(),
             (wish.seed, wish.rounds, &wish.tests),
         );
         Some(Journal::open(folder, &self.tests, subject))

@@ -28,8 +28,8 @@ use crate::difference::Against;
 use crate::fleet::{Fleet, Interrupter};
 use crate::happening::Happening;
 use crate::moving::Home;
+use crate::project::Project;
 use crate::protocol::{Collected, Command, Worker};
-use crate::pytest::Project;
 use crate::run_error::RunError;
 use crate::start_error::StartError;
 use crate::wire_state::WirePlace;
@@ -135,7 +135,9 @@ impl Session {
     pub fn new(wish: Wish, events: Sender<Event>) -> Result<Self, StartError> {
         let fleet = Fleet::new(events.clone())?;
         let folder = fleet.folder();
-        Project::install_runner(&folder).map_err(StartError::Scratch)?;
+        wish.project
+            .install_runner(&folder)
+            .map_err(StartError::Scratch)?;
         Ok(Self {
             fleet,
             suspects: Vec::new(),
@@ -241,7 +243,8 @@ impl Session {
 
     /// Starts an interpreter.
     pub(crate) fn spawn(&mut self, start: Command) -> Result<VmId, Halt> {
-        let process = self.wish.project.process(&self.folder);
+        let process = self.wish.project.process(&self.folder, &start);
+        let process = process.map_err(StartError::Scratch)?;
         Ok(self.fleet.spawn(process, start)?)
     }
 
