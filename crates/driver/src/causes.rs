@@ -48,6 +48,9 @@ impl Session {
         test: &TestId,
         passes_alone: bool,
     ) -> Result<Option<Cause>, Halt> {
+        if !self.wish.project.tells_state() {
+            return Ok(None);
+        }
         let Some(mut scene) = self.open_scene(culprits, test)? else {
             return Ok(None);
         };

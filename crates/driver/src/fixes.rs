@@ -111,7 +111,7 @@ impl Session {
         let inside = root.strip_prefix(self.listing_place()).unwrap_or(root);
         let place = copy.files().join(inside).join(file);
         std::fs::write(place, patched).map_err(StartError::Scratch)?;
-        let vm = self.start_in(workspace.as_ref())?;
+        let vm = self.start_in(workspace.as_ref(), &[])?;
         if self.await_test_of(test, None, vm)?.is_some() {
             self.leave(Some(vm))?;
             return Ok(false);

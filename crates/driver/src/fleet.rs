@@ -105,6 +105,11 @@ impl Fleet {
         Ok(vm)
     }
 
+    /// The number of a VM that there is not, and never will be.
+    pub(crate) fn number_unused(&mut self) -> VmId {
+        self.number()
+    }
+
     /// The number of a VM that another command had, and of which there is only a report.
     pub(crate) fn number_elsewhere(&mut self) -> VmId {
         let (vm, birth) = (self.number(), Birth::Elsewhere);

@@ -201,6 +201,9 @@ impl Session {
     ) -> Result<(), Halt> {
         // Runs of the whole suite are made once for all that need them.
         let mut suites = [Setting::Replay, Setting::Plain].into_iter();
+        if !self.wish.project.can_copy() {
+            self.confirm_together(pairs)?;
+        }
         loop {
             for at in 0..self.suspects.len() {
                 let test = self.suspects[at].test.clone();

@@ -13,6 +13,7 @@ mod causes;
 pub mod changes;
 mod climb;
 mod comparing;
+mod confirming;
 mod descendants;
 mod detecting;
 mod diagnosing;

@@ -57,10 +57,10 @@ impl Project {
         }
     }
 
-    /// Starts the list of all tests, or of those of the class of one.
-    pub(crate) fn start(guest: bool, test: Option<&TestId>) -> Command {
+    /// Starts the list of all tests, or of those of the classes of some.
+    pub(crate) fn start(guest: bool, tests: &[TestId]) -> Command {
         Command::Start {
-            args: test.iter().map(|test| test.name().to_owned()).collect(),
+            args: tests.iter().map(|test| test.name().to_owned()).collect(),
             guest,
             watch: false,
         }

@@ -2,6 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::event::Note;
+use unflake_core::test::TestId;
 use unflake_core::trial::{Trial, VmId};
 
 use crate::git::Repository;
@@ -95,11 +96,20 @@ impl Session {
     /// One more VM for the whole suite, in a workspace of its own; it starts while others work.
     pub(crate) fn open_another_lane(&mut self, worker: Option<Worker>) -> Result<Lane, Halt> {
         let workspace = self.new_workspace()?;
-        let vm = self.start_in(workspace.as_ref())?;
+        let vm = self.start_in(workspace.as_ref(), &[])?;
         Ok(Lane::starting(vm, workspace, worker))
     }
 
-    /// The same, once it has listed its tests.
+    /// A workspace without a VM, which gets one for each of its groups.
+    pub(crate) fn open_unused_lane(&mut self, worker: Option<Worker>) -> Result<Lane, Halt> {
+        let workspace = self.new_workspace()?;
+        let vm = self.fleet.number_unused();
+        let mut lane = Lane::new(vm, workspace, worker);
+        lane.mark_once()?;
+        Ok(lane)
+    }
+
+    /// The same as `open_another_lane`, once it has listed its tests.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "nobody else works meanwhile"
@@ -120,10 +130,14 @@ impl Session {
         }
     }
 
-    /// Starts a VM for the whole suite in a workspace.
-    pub(crate) fn start_in(&mut self, workspace: Option<&Workspace>) -> Result<VmId, Halt> {
+    /// Starts a VM in a workspace, for the whole suite or, where that is cheaper, for some tests of it.
+    pub(crate) fn start_in(
+        &mut self,
+        workspace: Option<&Workspace>,
+        tests: &[TestId],
+    ) -> Result<VmId, Halt> {
         let project = self.project_in(workspace);
-        let start = project.start(true, &self.listed().replay);
+        let start = project.start_for(tests, &self.listed().replay);
         let process = project.process(&self.fleet.folder(), &start);
         let process = process.map_err(StartError::Scratch)?;
         Ok(self.fleet.spawn(process, start)?)

@@ -62,6 +62,24 @@ impl Project {
         matches!(self, Self::Maven(_))
     }
 
+    /// Whether its runner can say what of the state changed, and put it back.
+    pub(crate) fn tells_state(&self) -> bool {
+        matches!(self, Self::Pytest(_))
+    }
+
+    /// Whether a VM can be copied; else every fresh VM is a new process.
+    pub(crate) fn can_copy(&self) -> bool {
+        matches!(self, Self::Pytest(_))
+    }
+
+    /// Starts the framework for some tests only, if it can select them; else for all.
+    pub(crate) fn start_for(&self, tests: &[TestId], replay: &[String]) -> Command {
+        match self {
+            Self::Pytest(project) => project.start(true, replay),
+            Self::Maven(_) => maven::Project::start(true, tests),
+        }
+    }
+
     /// Writes the runner into `folder`.
     pub(crate) fn install_runner(&self, folder: &Utf8Path) -> io::Result<()> {
         match self {
@@ -110,7 +128,7 @@ impl Project {
     pub(crate) fn start(&self, guest: bool, replay: &[String]) -> Command {
         match self {
             Self::Pytest(project) => project.start(guest, replay),
-            Self::Maven(_) => maven::Project::start(guest, None),
+            Self::Maven(_) => maven::Project::start(guest, &[]),
         }
     }
 
@@ -130,7 +148,7 @@ impl Project {
     pub(crate) fn start_alone(&self, setup: &Setup, test: &TestId) -> Option<Command> {
         match self {
             Self::Pytest(_) => pytest::Project::start_alone(setup, test),
-            Self::Maven(_) => Some(maven::Project::start(true, Some(test))),
+            Self::Maven(_) => Some(maven::Project::start(true, std::slice::from_ref(test))),
         }
     }
 

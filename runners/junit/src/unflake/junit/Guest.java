@@ -44,12 +44,6 @@ final class Guest {
                 case "fork":
                     channel.say("say", "unforked", "vm", command.get("vm"), "why", "a JVM cannot be copied");
                     break;
-                case "mark":
-                    channel.say("say", "marked", "unseen", new ArrayList<>());
-                    break;
-                case "compare":
-                    channel.say("say", "changed", "pieces", new ArrayList<>(), "unseen", new ArrayList<>());
-                    break;
                 case "finish":
                     channel.say("say", "finished", "status", 0, "extra", 0);
                     return;
