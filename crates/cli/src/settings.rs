@@ -31,13 +31,14 @@ use crate::explain::Trouble;
 /// What a run is to do, and what its result means.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) wish: Wish,
+    /// One for each part of the project that has VMs of its own; never empty.
+    pub(crate) wishes: Vec<Wish>,
     pub(crate) policy: Policy,
 }
 
 impl Settings {
     pub(crate) fn for_run(args: &RunArgs) -> anyhow::Result<Self> {
-        let (project, config, path) = read_project(&args.project)?;
+        let (projects, config, path) = read_project(&args.project)?;
         let path = path.unwrap_or_default();
         let run = &config.run;
         let rungs = Rungs::default();
@@ -70,33 +71,41 @@ impl Settings {
         if run.jobs == Some(0) {
             return Err(bad_value(&path, "run.jobs", "is 1 or more").into());
         }
-        let wish = Wish {
+        let fresh_by = read_fresh_by(args.ladder.fresh_by, run.fresh_by.as_deref(), &path)?;
+        let wishes = projects.into_iter().map(|project| Wish {
             project,
-            plan,
+            plan: plan.clone(),
             jobs: args.jobs.or(run.jobs),
-            fresh_by: read_fresh_by(args.ladder.fresh_by, run.fresh_by.as_deref(), &path)?,
+            fresh_by,
             against: read_against(&args.against, &config.intersect),
-        };
+            vms_before: 0,
+        });
+        let wishes = wishes.collect();
         let policy = Policy {
             flaky: read_flaky(args.result.flaky, run.flaky.as_deref(), &path)?,
             max_flaky: args.result.max_flaky.or(run.max_flaky),
         };
-        Ok(Self { wish, policy })
+        Ok(Self { wishes, policy })
     }
 
-    pub(crate) fn for_list(args: &ProjectArgs) -> anyhow::Result<Wish> {
-        let (project, _, _) = read_project(args)?;
-        Ok(Wish {
+    pub(crate) fn for_list(args: &ProjectArgs) -> anyhow::Result<Vec<Wish>> {
+        let (projects, _, _) = read_project(args)?;
+        let wishes = projects.into_iter().map(|project| Wish {
             project,
             plan: Plan::default(),
             jobs: Some(1),
             fresh_by: None,
             against: None,
-        })
+            vms_before: 0,
+        });
+        Ok(wishes.collect())
     }
 }
 
-fn read_project(args: &ProjectArgs) -> anyhow::Result<(Project, Config, Option<Utf8PathBuf>)> {
+/// A project, its configuration, and where that is written.
+type Found = (Vec<Project>, Config, Option<Utf8PathBuf>);
+
+fn read_project(args: &ProjectArgs) -> anyhow::Result<Found> {
     let folder = env::current_dir().context("cannot tell the current folder")?;
     let folder = Utf8PathBuf::from_path_buf(folder).map_err(|path| Trouble::FolderName { path })?;
     let (config, path) = Config::load(args.config.as_deref(), &folder)?;
@@ -115,8 +124,8 @@ fn read_project(args: &ProjectArgs) -> anyhow::Result<(Project, Config, Option<U
         None => args.python.is_none() && folder.join("pom.xml").is_file(),
     };
     if is_maven {
-        let project = read_maven(&folder, &args.framework_args)?;
-        return Ok((project, config, path));
+        let projects = read_maven(&folder, &args.framework_args)?;
+        return Ok((projects, config, path));
     }
     let from_file = config.run.python.as_ref().map(|python| {
         let base = path.as_deref().and_then(Utf8Path::parent);
@@ -133,11 +142,11 @@ fn read_project(args: &ProjectArgs) -> anyhow::Result<(Project, Config, Option<U
         import_first: Vec::new(),
         temporary: None,
     });
-    Ok((project, config, path))
+    Ok((vec![project], config, path))
 }
 
 /// Asks Maven how it runs the tests, which builds them.
-fn read_maven(folder: &Utf8Path, args: &[String]) -> anyhow::Result<Project> {
+fn read_maven(folder: &Utf8Path, args: &[String]) -> anyhow::Result<Vec<Project>> {
     if !folder.join("pom.xml").is_file() && !args.iter().any(|arg| arg == "-f" || arg == "--file") {
         let folder = folder.to_owned();
         return Err(Trouble::NoPom { folder }.into());
@@ -151,17 +160,16 @@ fn read_maven(folder: &Utf8Path, args: &[String]) -> anyhow::Result<Project> {
         let _unheard = writeln!(std::io::stderr(), "building the tests: {command}");
     };
     let modules = capture(folder, args, &cache.join("unflake/maven"), told)?;
-    let module = modules
-        .into_iter()
-        .next()
-        .expect("it is an error if there are none");
-    Ok(Project::Maven(maven::Project {
-        folder: folder.to_owned(),
-        args: args.to_vec(),
-        module: Arc::new(module),
-        moved: None,
-        temporary: None,
-    }))
+    let projects = modules.into_iter().map(|module| {
+        Project::Maven(maven::Project {
+            folder: folder.to_owned(),
+            args: args.to_vec(),
+            module: Arc::new(module),
+            moved: None,
+            temporary: None,
+        })
+    });
+    Ok(projects.collect())
 }
 
 /// The user's folder for what can be made again.

@@ -40,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             check_base: CheckBase::Never,
             is_required: true,
         }),
+        vms_before: 0,
     };
     let (sender, events) = channel();
     let reader = std::thread::spawn(move || events.iter().count());

@@ -48,6 +48,8 @@ pub struct Wish {
     pub fresh_by: Option<Birth>,
     /// What is wanted about the latest changes; `None` if nothing.
     pub against: Option<Against>,
+    /// How many VMs earlier parts of the same run had, so that no number is used twice.
+    pub vms_before: u32,
 }
 
 /// One run.
@@ -133,7 +135,7 @@ impl From<StartError> for Halt {
 impl Session {
     /// Prepares a run; nothing is started yet.
     pub fn new(wish: Wish, events: Sender<Event>) -> Result<Self, StartError> {
-        let fleet = Fleet::new(events.clone())?;
+        let fleet = Fleet::new(events.clone(), wish.vms_before)?;
         let folder = fleet.folder();
         wish.project
             .install_runner(&folder)
