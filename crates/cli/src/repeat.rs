@@ -99,6 +99,10 @@ impl Invocation {
     /// The two commands that show with plain pytest how a test ends alone, and after its culprits.
     pub(crate) fn order_recipe(&self, report: &Report, finding: &Finding) -> Option<[String; 2]> {
         let listing = report.listing.as_ref()?;
+        if finding.test.class_and_method().is_some() {
+            // Surefire cannot be told an order of tests.
+            return None;
+        }
         let culprit = finding.dependence.as_ref()?.diagnosis.culprits.first()?;
         let test = self.path_to(listing, &finding.test)?;
         let before = culprit.tests.iter().map(|test| self.path_to(listing, test));
@@ -118,7 +122,8 @@ impl Invocation {
     pub(crate) fn recipe(&self, report: &Report, finding: &Finding) -> Option<[String; 2]> {
         let listing = report.listing.as_ref()?;
         let test = self.path_to(listing, &finding.test)?;
-        if !matches!(finding.verdict, Verdict::Nio(_)) {
+        let is_junit = finding.test.class_and_method().is_some();
+        if is_junit || !matches!(finding.verdict, Verdict::Nio(_)) {
             return None;
         }
         let plugin = "import copy, _pytest.runner as runner; pytest_runtest_protocol = lambda item: \
@@ -152,6 +157,7 @@ impl Invocation {
             return self.command(&[], args);
         }
         if listing.jobs > 1
+            && finding.test.class_and_method().is_none()
             && let Some(files) = self.files_before(report, listing, finding)
         {
             let args = again(listing, files);
@@ -193,6 +199,9 @@ impl Invocation {
     /// A test's id as an argument in the folder of this call; `None` if it names no file.
     fn path_to(&self, listing: &Listing, test: &TestId) -> Option<String> {
         let name = test.name();
+        if let Some((class, method)) = test.class_and_method() {
+            return surefire_pattern(class, method);
+        }
         let file = name.split_once("::").map_or(name, |(file, _)| file);
         if file.contains('[') || !Utf8Path::new(&listing.root).join(file).is_file() {
             return None;
@@ -225,6 +234,19 @@ impl Invocation {
         }
         Some(files)
     }
+}
+
+/// Surefire's option for one test method, all parts of it if it has parameters; `None` if its pattern
+/// cannot hold the name.
+fn surefire_pattern(class: &str, method: &str) -> Option<String> {
+    let end = method.find(['(', '[', '{']).unwrap_or(method.len());
+    let (plain, rest) = method.split_at(end);
+    let is_word = |text: &str| {
+        let mut letters = text.chars();
+        letters.all(|one| one.is_alphanumeric() || "._$".contains(one))
+    };
+    let star = if rest.starts_with('[') { "*" } else { "" };
+    (is_word(class) && is_word(plain)).then(|| format!("-Dtest={class}#{plain}{star}"))
 }
 
 /// The framework arguments of another run of these paths: the same options, and the same seed.
@@ -314,6 +336,26 @@ mod tests {
                 "alone, without the paths"
             );
         }
+    }
+
+    #[test]
+    fn a_junit_test_is_selected_by_surefires_option() {
+        let broken = Verdict::Broken(Blame::NotAsked);
+        let args = |id: &str| {
+            let args = repeat("unflake run", id, broken.clone());
+            args.project
+                .framework_args
+                .last()
+                .cloned()
+                .unwrap_or_default()
+        };
+        assert_eq!(args("shop.CartTest#total"), "-Dtest=shop.CartTest#total");
+        assert_eq!(args("shop.A$B#all(int)"), "-Dtest=shop.A$B#all");
+        assert_eq!(
+            args("shop.CartTest#rows[1: a]"),
+            "-Dtest=shop.CartTest#rows*"
+        );
+        assert_eq!(args("shop.CartTest#some words"), "--randomly-seed=7");
     }
 
     #[test]

@@ -305,6 +305,25 @@ impl Report {
 /// A note in words.
 pub(crate) fn describe_note(note: &Note) -> String {
     match note {
+        Note::OneVm {
+            settings,
+            is_by_class,
+        } => {
+            let latent = if *is_by_class {
+                "; each class has a JVM of its own there, so that findings which take tests of two classes \
+                 are latent"
+            } else {
+                ""
+            };
+            format!(
+                "the tests run one after the other in one JVM, where Surefire has {}{latent}",
+                settings.join(" and ")
+            )
+        }
+        Note::StateUnseen => {
+            "the state of a JVM is not looked at, so that no cause and nothing latent is shown"
+                .to_owned()
+        }
         Note::WorkersReplaced { jobs } => format!(
             "pytest-xdist is switched on by the project's options; its workers are replaced by \
              --jobs {jobs}"

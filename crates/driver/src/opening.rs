@@ -121,6 +121,13 @@ impl Session {
                 text: error.text.clone(),
             }));
         }
+        let (settings, is_by_class) = self.wish.project.differences();
+        if !settings.is_empty() {
+            self.note(Note::OneVm {
+                settings,
+                is_by_class,
+            });
+        }
         for name in &collected.left_out {
             let report = name.clone();
             self.note(Note::OwnReportLeftOut { report });

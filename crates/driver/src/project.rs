@@ -62,6 +62,18 @@ impl Project {
         matches!(self, Self::Maven(_))
     }
 
+    /// The project's settings that one VM, in which one test runs after the other, cannot have; and whether
+    /// they give each test class a VM of its own.
+    pub(crate) fn differences(&self) -> (Vec<String>, bool) {
+        match self {
+            Self::Pytest(_) => (Vec::new(), false),
+            Self::Maven(project) => {
+                let module = &project.module;
+                (module.differences.clone(), module.is_forked_by_class)
+            }
+        }
+    }
+
     /// Whether its runner can say what of the state changed, and put it back.
     pub(crate) fn tells_state(&self) -> bool {
         matches!(self, Self::Pytest(_))
