@@ -35,8 +35,9 @@ final class Run implements Backend.Watcher {
 
     @Override
     public void started(Listed test) {
-        // The set-up of the class belongs to its first test.
+        // From here on the driver must know which test runs. The set-up of the class belongs to its first.
         if (waiting != null) {
+            flush();
             started = System.nanoTime();
         }
     }

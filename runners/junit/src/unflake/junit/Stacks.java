@@ -39,8 +39,9 @@ final class Stacks {
         StringBuilder text = new StringBuilder();
         for (Map.Entry<Thread, StackTraceElement[]> one : Thread.getAllStackTraces().entrySet()) {
             Thread thread = one.getKey();
-            boolean isOfSystem = thread.getThreadGroup() != null
-                    && thread.getThreadGroup().getName().equals("system");
+            ThreadGroup group = thread.getThreadGroup();
+            boolean isOfSystem = group == null || group.getName().equals("system")
+                    || group.getName().equals("InnocuousThreadGroup");
             if (isOfSystem || thread == Thread.currentThread()) {
                 continue;
             }

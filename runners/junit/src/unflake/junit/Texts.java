@@ -61,7 +61,8 @@ final class Texts {
 
     /** Whether a frame, and so all below it, belongs to what calls tests. */
     static boolean isOfFramework(String frame) {
-        String plain = frame.startsWith("java.base/") ? frame.substring("java.base/".length()) : frame;
+        // A frame may begin with its class loader and module.
+        String plain = frame.substring(frame.substring(0, Math.max(0, frame.indexOf('('))).lastIndexOf('/') + 1);
         return plain.startsWith("jdk.internal.reflect.") || plain.startsWith("sun.reflect.")
                 || plain.startsWith("java.lang.reflect.Method.invoke")
                 || plain.startsWith("java.lang.reflect.Constructor.newInstance")
