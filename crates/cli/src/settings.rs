@@ -167,6 +167,7 @@ fn read_maven(folder: &Utf8Path, args: &[String]) -> anyhow::Result<Vec<Project>
             module: Arc::new(module),
             moved: None,
             temporary: None,
+            record: None,
         })
     });
     Ok(projects.collect())

@@ -44,7 +44,7 @@ impl Session {
         let at_base = if let Some(said) = self.await_test(at, vm)? {
             let last = said.trim_end().lines().last();
             let last = last.unwrap_or("the test is not there").trim();
-            let why = format!("pytest could not collect it there: {last}");
+            let why = format!("{} could not list it there: {last}", project.framework());
             AtBase::NotRun { why }
         } else {
             let trial = self.try_in(at, Rung::Base, vm, since)?;
@@ -66,6 +66,13 @@ impl Session {
         }
         let tree = self.base_tree.as_ref().expect("it was just made");
         let root = difference.repository.root();
+        if let Project::Maven(project) = &self.wish.project {
+            let folder = tree.map(&project.folder);
+            let built = project.built_in(&folder, &self.fleet.folder().join("base-build"));
+            return built
+                .map(Project::Maven)
+                .map_err(|error| format!("it cannot be built there: {}", chain(&error)));
+        }
         let used = self.suspects[at].used.as_ref();
         let roots = used.map_or_else(Vec::new, |used| used.facts.import_roots(root));
         let roots = roots.iter().map(|folder| tree.map(folder));

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::test::TestId;
 
+use crate::maven::capture::{CaptureError, capture};
 use crate::maven::module::Module;
 use crate::protocol::Command;
 
@@ -23,9 +24,12 @@ pub(crate) const JAR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runner.j
 /// The class that a JVM begins with.
 const MAIN: &str = "unflake.junit.Main";
 
-/// Starts a JVM without our two variables in its environment: Java cannot take them out by itself.
-const BOOTSTRAP: &str = "channel=$UNFLAKE_CHANNEL; vm=$UNFLAKE_VM; \
-                         unset UNFLAKE_CHANNEL UNFLAKE_VM; exec \"$@\" \"$channel\" \"$vm\"";
+/// Starts a JVM without our variables in its environment: Java cannot take them out by itself. A watched
+/// one logs the classes that it loads.
+const BOOTSTRAP: &str = r#"channel=$UNFLAKE_CHANNEL; vm=$UNFLAKE_VM; watch=$UNFLAKE_WATCH; java=$1; shift
+unset UNFLAKE_CHANNEL UNFLAKE_VM UNFLAKE_WATCH
+if [ -n "$watch" ]; then set -- "-Xlog:class+load=info:file=$channel/$vm.classes:none" "$@"; fi
+exec "$java" "$@" "$channel" "$vm""#;
 
 /// A module of a Maven build.
 #[derive(Clone, Debug)]
@@ -40,6 +44,8 @@ pub struct Project {
     pub moved: Option<(Utf8PathBuf, Utf8PathBuf)>,
     /// Where its VMs put temporary files, if not in the usual place.
     pub temporary: Option<Utf8PathBuf>,
+    /// Where the runner reads how the tests are started, if not beside itself.
+    pub record: Option<Utf8PathBuf>,
 }
 
 impl Project {
@@ -57,6 +63,33 @@ impl Project {
         }
     }
 
+    /// The same module in another version of the project, which Maven builds first.
+    pub(crate) fn built_in(
+        &self,
+        folder: &Utf8Path,
+        cache: &Utf8Path,
+    ) -> Result<Self, CaptureError> {
+        let modules = capture(folder, &self.args, cache, |_| ())?;
+        let mut modules = modules.into_iter();
+        let own = modules.find(|module| module.name == self.module.name);
+        let module = own.ok_or_else(|| CaptureError::NoTests {
+            folder: folder.to_owned(),
+            skipped: Vec::new(),
+        })?;
+        // Where the runner finds what it must know, which is not what it is in the work tree.
+        let record = cache.join("module.json");
+        std::fs::write(&record, &module.text).map_err(|source| CaptureError::Keep {
+            folder: cache.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            module: Arc::new(module),
+            record: Some(record),
+            ..self.clone()
+        })
+    }
+
     /// Starts the list of all tests, or of those of the classes of some.
     pub(crate) fn start(guest: bool, tests: &[TestId]) -> Command {
         Command::Start {
@@ -69,8 +102,8 @@ impl Project {
     /// The process of a VM whose runner was installed in `folder`.
     pub(crate) fn process(&self, folder: &Utf8Path, start: &Command) -> io::Result<Process> {
         let module = &self.module;
-        let (is_alone, is_guest) = match start {
-            Command::Start { args, guest, .. } => (!args.is_empty(), *guest),
+        let (is_alone, is_guest, is_watched) = match start {
+            Command::Start { args, guest, watch } => (!args.is_empty(), *guest, *watch),
             Command::Collect { .. }
             | Command::Run { .. }
             | Command::Rerun { .. }
@@ -79,7 +112,7 @@ impl Project {
             | Command::Compare {}
             | Command::Locate { .. }
             | Command::Fork { .. }
-            | Command::Finish {} => (false, true),
+            | Command::Finish {} => (false, true, false),
         };
         let mut process = Process::new("/bin/sh");
         process.args(["-c", BOOTSTRAP, "unflake"]).arg(&module.java);
@@ -96,9 +129,14 @@ impl Project {
             process.arg(format!("-Djava.io.tmpdir={temporary}"));
             process.env("TMPDIR", temporary);
         }
+        if is_watched && !is_java_8(&module.java) {
+            process.env("UNFLAKE_WATCH", "yes");
+        }
         process.args(&own);
         process.args(self.classpath_args(folder)?);
-        process.arg(MAIN).arg(folder.join("module.json"));
+        let record = self.record.clone();
+        let record = record.unwrap_or_else(|| folder.join("module.json"));
+        process.arg(MAIN).arg(record);
         let (from, to) = match &self.moved {
             Some((from, to)) => (from.as_str(), to.as_str()),
             None => (self.folder.as_str(), self.folder.as_str()),
@@ -169,6 +207,14 @@ impl Project {
             None => text.to_owned(),
         }
     }
+}
+
+/// Whether a JDK is too old to log what it loads into a file; it says so beside its programs.
+fn is_java_8(java: &Utf8Path) -> bool {
+    let home = java.parent().and_then(Utf8Path::parent);
+    let release = home.map(|home| fs::read_to_string(home.join("release")));
+    // A JDK that does not say its version is newer than those that do not need to.
+    release.is_some_and(|text| text.is_ok_and(|text| text.contains("JAVA_VERSION=\"1.")))
 }
 
 /// Linux takes no argument of 128 KiB.

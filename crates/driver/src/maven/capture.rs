@@ -231,6 +231,14 @@ fn read_modules(place: &Utf8Path, folder: &Utf8Path) -> io::Result<Vec<Module>> 
         }
         modules.push(Module::read(&record, folder)?);
     }
+    let sources: Vec<String> = modules.iter().flat_map(|one| one.sources.clone()).collect();
+    let resources: Vec<String> = modules
+        .iter()
+        .flat_map(|one| one.resources.clone())
+        .collect();
+    for module in &mut modules {
+        module.tell_of_others(&sources, &resources)?;
+    }
     Ok(modules)
 }
 

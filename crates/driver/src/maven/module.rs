@@ -56,6 +56,8 @@ pub struct Module {
     pub text: String,
     /// Where its sources are.
     pub sources: Vec<String>,
+    /// Where its resources are.
+    pub resources: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -83,6 +85,8 @@ struct Wire {
     provider: Option<String>,
     sources: Vec<String>,
     test_sources: Vec<String>,
+    #[serde(default)]
+    resources: Vec<String>,
 }
 
 impl Module {
@@ -110,6 +114,7 @@ impl Module {
             differences: differences(&wire),
             is_forked_by_class: is_forked_by_class(&wire),
             sources: [wire.sources, wire.test_sources].concat(),
+            resources: wire.resources,
             basedir: wire.basedir,
             java: wire.java,
             jvm_args: wire.jvm_args,
@@ -123,6 +128,19 @@ impl Module {
             unset,
             text: whole.to_string(),
         })
+    }
+
+    /// Lets the runner know where the sources and resources of all modules are: tests use them as well.
+    pub(crate) fn tell_of_others(
+        &mut self,
+        sources: &[String],
+        resources: &[String],
+    ) -> io::Result<()> {
+        let mut whole: serde_json::Value = serde_json::from_str(&self.text)?;
+        whole["other_sources"] = sources.into();
+        whole["resources"] = resources.into();
+        self.text = whole.to_string();
+        Ok(())
     }
 
     /// What Surefire adds to the class path that is not its own: the launcher of the JUnit Platform, and

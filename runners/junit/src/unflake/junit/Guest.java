@@ -1,5 +1,6 @@
 package unflake.junit;
 
+import java.io.File;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -13,8 +14,14 @@ final class Guest {
     private final Output[] outputs;
     private final Map<String, Listed> known = new HashMap<>();
     private final List<String> only = new ArrayList<>();
+    /** Where it is written down what this JVM uses; null if nobody wants to know. */
+    private Usage usage;
+    private final File folder;
+    private final int vm;
 
-    Guest(Channel channel, Plan plan, Backend backend, Output[] outputs) {
+    Guest(File folder, int vm, Channel channel, Plan plan, Backend backend, Output[] outputs) {
+        this.folder = folder;
+        this.vm = vm;
         this.channel = channel;
         this.plan = plan;
         this.backend = backend;
@@ -59,6 +66,10 @@ final class Guest {
         for (Object argument : (List<?>) command.get("args")) {
             only.add(String.valueOf(argument));
         }
+        if (Boolean.TRUE.equals(command.get("watch"))) {
+            usage = new Usage(folder, vm, sources());
+            usage.begin(plan.texts("resources"));
+        }
         channel.say("say", "parsed", "workers", null, "interactive", false, "collect_only", false);
     }
 
@@ -78,9 +89,7 @@ final class Guest {
             }
         }
         List<Listed> tests = list(classes, errors);
-        List<String> roots = new ArrayList<>(plan.texts("test_sources"));
-        roots.addAll(plan.texts("sources"));
-        Sources sources = new Sources(roots, plan.text("root"));
+        Sources sources = sources();
         Map<String, Integer> copies = new HashMap<>();
         List<Object> listed = new ArrayList<>();
         for (Listed test : tests) {
@@ -94,6 +103,13 @@ final class Guest {
                 "tests", listed, "errors", errors, "blocked", false, "deselected", 0,
                 "replay", new ArrayList<>(), "positional", new ArrayList<>(), "left_out", new ArrayList<>(),
                 "imported_from", new ArrayList<>());
+    }
+
+    private Sources sources() {
+        List<String> roots = new ArrayList<>(plan.texts("test_sources"));
+        roots.addAll(plan.texts("sources"));
+        roots.addAll(plan.texts("other_sources"));
+        return new Sources(roots, plan.text("root"));
     }
 
     /** The classes that Surefire runs; where one test alone is wanted, its own, if it has a class by its name. */
@@ -189,6 +205,9 @@ final class Guest {
         segment.add(test);
         Run run = new Run(channel, outputs, segment, isLast, false);
         backend.run(test.group, segment, run);
+        if (usage != null) {
+            usage.update();
+        }
         run.finish(fixtures);
     }
 

@@ -32,7 +32,7 @@ public final class Main {
         channel.say("say", "hello", "protocol", PROTOCOL, "vm", vm, "pid", pid(), "framework", "JUnit",
                 "framework_version", backend.version(), "language", "Java",
                 "language_version", System.getProperty("java.version"), "stack_signal", signal);
-        new Guest(channel, plan, backend, outputs).obey();
+        new Guest(folder, vm, channel, plan, backend, outputs).obey();
         System.exit(0);
     }
 

@@ -35,6 +35,13 @@ final class Sources {
         return relative(new File(roots.isEmpty() ? base : roots.get(0), folder + name).getPath());
     }
 
+    /** The absolute path of the source of a class, if it is one of the project's. */
+    String path(String className) {
+        String file = file(className);
+        File absolute = file.startsWith("/") ? new File(file) : new File(base, file);
+        return absolute.isFile() ? absolute.getPath() : null;
+    }
+
     private String relative(String path) {
         return path.startsWith(base + "/") ? path.substring(base.length() + 1) : path;
     }

@@ -18,6 +18,7 @@ import java.util.TreeMap;
 
 import org.apache.maven.execution.MojoExecutionEvent;
 import org.apache.maven.execution.MojoExecutionListener;
+import org.apache.maven.model.Resource;
 import org.apache.maven.plugin.MojoExecution;
 import org.apache.maven.plugin.MojoExecutionException;
 import org.apache.maven.project.MavenProject;
@@ -128,6 +129,7 @@ public final class Capture implements MojoExecutionListener {
         found.put("jdk", home == null ? "" : String.valueOf(home.getParent()));
         found.put("sources", project.getCompileSourceRoots());
         found.put("test_sources", project.getTestCompileSourceRoots());
+        found.put("resources", resources(project));
         found.put("test_classes", String.valueOf(get(mojo, "testClassesDirectory")));
         found.put("skipped", isTrue(mojo, "skip") || isTrue(mojo, "skipTests") || isTrue(mojo, "skipExec")
                 || isTrue(mojo, "skipITs"));
@@ -138,6 +140,17 @@ public final class Capture implements MojoExecutionListener {
         found.put("system_class_loader", !Boolean.FALSE.equals(get(mojo, "useSystemClassLoader")));
         described.put(key, found);
         return found;
+    }
+
+    private static List<String> resources(MavenProject project) {
+        List<String> folders = new ArrayList<>();
+        for (Resource resource : project.getBuild().getResources()) {
+            folders.add(resource.getDirectory());
+        }
+        for (Resource resource : project.getBuild().getTestResources()) {
+            folders.add(resource.getDirectory());
+        }
+        return folders;
     }
 
     /** The program that Surefire would start. */

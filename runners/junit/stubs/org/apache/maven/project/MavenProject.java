@@ -3,6 +3,8 @@ package org.apache.maven.project;
 import java.io.File;
 import java.util.List;
 
+import org.apache.maven.model.Build;
+
 public class MavenProject {
     public File getBasedir() {
         return null;
@@ -13,6 +15,10 @@ public class MavenProject {
     }
 
     public String getArtifactId() {
+        return null;
+    }
+
+    public Build getBuild() {
         return null;
     }
 
