@@ -90,15 +90,25 @@ Examples:
 
 #[derive(Clone, Debug, Default, Parser)]
 pub(crate) struct ProjectArgs {
+    /// What runs the tests [default: maven where there is a pom.xml and no --python, else pytest]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) framework: Option<FrameworkArg>,
     /// The project's interpreter [default: the active virtualenv's, .venv, then python3 on the path]
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<Utf8PathBuf>,
     /// The configuration file [default: unflake.toml here or above, within the repository]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,
-    /// Arguments for pytest, after `--`
-    #[arg(last = true, value_name = "PYTEST ARGS", allow_hyphen_values = true)]
+    /// Arguments for pytest or Maven, after `--`
+    #[arg(last = true, value_name = "ARGS", allow_hyphen_values = true)]
     pub(crate) framework_args: Vec<String>,
+}
+
+/// What runs the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FrameworkArg {
+    Pytest,
+    Maven,
 }
 
 #[derive(Clone, Debug, Default, Parser)]

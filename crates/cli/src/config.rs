@@ -35,6 +35,7 @@ pub(crate) struct IntersectConfig {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub(crate) struct RunConfig {
+    pub(crate) framework: Option<String>,
     pub(crate) python: Option<Utf8PathBuf>,
     pub(crate) immediate: Option<u32>,
     pub(crate) end: Option<u32>,
@@ -97,7 +98,8 @@ fn suggest(nearest: Option<&str>) -> String {
 
 const TOP_KEYS: [&str; 3] = ["run", "intersect", "override"];
 const INTERSECT_KEYS: [&str; 5] = ["enabled", "base", "check-base", "always", "never"];
-const RUN_KEYS: [&str; 11] = [
+const RUN_KEYS: [&str; 12] = [
+    "framework",
     "python",
     "immediate",
     "end",

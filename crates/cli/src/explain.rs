@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Error;
 use camino::Utf8PathBuf;
+use unflake_driver::maven::capture::CaptureError;
 use unflake_driver::run_error::RunError;
 use unflake_driver::start_error::StartError;
 
@@ -19,6 +20,8 @@ pub(crate) enum Trouble {
     NoPython,
     #[error("there is no Python at `{python}`")]
     NoSuchPython { python: Utf8PathBuf },
+    #[error("there is no pom.xml in {folder}")]
+    NoPom { folder: Utf8PathBuf },
     #[error("cannot write {file}")]
     ReportFile {
         file: Utf8PathBuf,
@@ -58,6 +61,9 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
     if let Some(error) = error.downcast_ref::<RunError>() {
         return advise_run(error);
     }
+    if let Some(error) = error.downcast_ref::<CaptureError>() {
+        return advise_capture(error);
+    }
     if error.downcast_ref::<ConfigError>().is_some() {
         let text = "docs/guide.md lists what may stand in unflake.toml";
         return (help(text), Exit::Usage);
@@ -70,6 +76,9 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
             Trouble::NoSuchPython { .. } => {
                 "--python takes an interpreter, the folder of a virtualenv, or a command on the path"
             }
+            Trouble::NoPom { .. } => {
+                "go to the root of the Maven project, or of one of its modules"
+            }
             Trouble::ReportFile { .. } => "nothing was run; name a file in a folder that exists",
             Trouble::Report { .. } | Trouble::NoReports { .. } => {
                 "triage reads JUnit XML, as `pytest --junitxml report.xml` writes it"
@@ -81,15 +90,60 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
     (Vec::new(), Exit::CannotRun)
 }
 
+fn advise_capture(error: &CaptureError) -> (Vec<(&'static str, String)>, Exit) {
+    let mut parts = Vec::new();
+    let help = match error {
+        CaptureError::NoSupport => {
+            "install a JDK and build unflake again: it compiles its runner for JUnit with `javac`"
+        }
+        CaptureError::NoMaven { .. } => "install Maven, or add the project's `mvnw`",
+        CaptureError::Failed {
+            output, command, ..
+        } => {
+            parts.push(("wrote:", last_lines(output)));
+            parts.push((
+                "help:",
+                format!("make `{command}` work, then start unflake again"),
+            ));
+            return (parts, Exit::CannotRun);
+        }
+        CaptureError::NoTests { skipped, .. } if !skipped.is_empty() => {
+            let names = skipped.join(", ");
+            let text =
+                format!("the build's settings skip the tests of {names}: look for skipTests");
+            return (vec![("help:", text)], Exit::CannotRun);
+        }
+        CaptureError::NoTests { .. } => {
+            "go to the project's root; Surefire looks for classes that are named *Test, Test* or *Tests"
+        }
+        CaptureError::Unsupported { .. } => {
+            "unflake runs JUnit 4, JUnit 5 and JUnit 3 classes on JUnit 4; name other modules: \
+             `unflake run -- -pl MODULE`"
+        }
+        CaptureError::NotStarted { .. } => {
+            "this is a bug in unflake, or an unknown Surefire: please report it with its version"
+        }
+        CaptureError::Keep { .. } => "check that the folder can be written and has room",
+    };
+    parts.push(("help:", help.to_owned()));
+    (parts, Exit::CannotRun)
+}
+
 fn advise_run(error: &RunError) -> (Vec<(&'static str, String)>, Exit) {
     let help = |text: String| vec![("help:", text)];
     match error {
-        RunError::EndedEarly { output, .. } => {
+        RunError::EndedEarly {
+            framework, output, ..
+        } => {
             let mut parts = Vec::new();
             if !output.trim().is_empty() {
                 parts.push(("wrote:", last_lines(output)));
             }
-            let text = "run `python -m pytest --collect-only` to see pytest's full message";
+            let text = if *framework == "pytest" {
+                "run `python -m pytest --collect-only` to see pytest's full message"
+            } else {
+                "run `mvn test` to see whether Surefire's own JVM starts"
+            };
             parts.push(("help:", text.to_owned()));
             (parts, Exit::CannotRun)
         }
@@ -98,6 +152,13 @@ fn advise_run(error: &RunError) -> (Vec<(&'static str, String)>, Exit) {
                 "install it with `{python} -m pip install pytest`, or name the project's \
                  interpreter with --python"
             );
+            (
+                vec![("cause:", detail.clone()), ("help:", text)],
+                Exit::CannotRun,
+            )
+        }
+        RunError::NoJunit { detail } => {
+            let text = "add JUnit to the test dependencies of the module".to_owned();
             (
                 vec![("cause:", detail.clone()), ("help:", text)],
                 Exit::CannotRun,

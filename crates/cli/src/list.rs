@@ -2,10 +2,12 @@
 
 use std::io::Write;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 use serde::Serialize;
-use unflake_core::event::Event;
+use unflake_core::event::{Event, Listing};
+use unflake_driver::fleet::Interrupter;
 use unflake_driver::run_error::RunError;
 use unflake_driver::session::Session;
 
@@ -32,29 +34,32 @@ struct JsonListed<'a> {
 }
 
 pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
-    let wish = Settings::for_list(&args.project)?;
+    let wishes = Settings::for_list(&args.project)?;
     let (sender, events) = channel::<Event>();
-    let session = Session::new(wish, sender).map_err(RunError::from)?;
-    let interrupter = session.interrupter();
-    ctrlc::set_handler(move || interrupter.interrupt()).context("cannot listen for Ctrl-C")?;
-    session.list()?;
+    let current = Arc::new(Mutex::new(None::<Interrupter>));
+    let stopped = Arc::clone(&current);
+    let stop = move || {
+        if let Some(interrupter) = &*stopped.lock().expect("nobody panics with it") {
+            interrupter.interrupt();
+        }
+    };
+    ctrlc::set_handler(stop).context("cannot listen for Ctrl-C")?;
+    for wish in wishes {
+        let session = Session::new(wish, sender.clone()).map_err(RunError::from)?;
+        *current.lock().expect("nobody panics with it") = Some(session.interrupter());
+        session.list()?;
+    }
+    drop(sender);
 
     let mut stdout = std::io::stdout().lock();
     let mut exit = Exit::Clean;
+    let mut listed: Option<Listing> = None;
     for event in events {
         match event {
-            Event::Listed(listing) => {
-                let text = match args.format {
-                    ListFormat::Human => {
-                        let names = listing.tests.iter().map(|test| printable(test.id.name()));
-                        names.collect::<Vec<_>>().join("\n")
-                    }
-                    ListFormat::Json => to_json(&listing),
-                };
-                if !text.is_empty() {
-                    writeln!(stdout, "{text}").context("cannot write the list")?;
-                }
-            }
+            Event::Listed(listing) => match &mut listed {
+                Some(listed) => listed.tests.extend(listing.tests),
+                None => listed = Some(listing),
+            },
             Event::CollectionFailed(error) => {
                 let mut stderr = std::io::stderr();
                 let place = printable(&error.place);
@@ -77,10 +82,23 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             | Event::Ended(_) => {}
         }
     }
+    let Some(listing) = listed else {
+        return Ok(exit);
+    };
+    let text = match args.format {
+        ListFormat::Human => {
+            let names = listing.tests.iter().map(|test| printable(test.id.name()));
+            names.collect::<Vec<_>>().join("\n")
+        }
+        ListFormat::Json => to_json(&listing),
+    };
+    if !text.is_empty() {
+        writeln!(stdout, "{text}").context("cannot write the list")?;
+    }
     Ok(exit)
 }
 
-fn to_json(listing: &unflake_core::event::Listing) -> String {
+fn to_json(listing: &Listing) -> String {
     let tests = listing.tests.iter().map(|test| JsonListed {
         id: test.id.name(),
         copy: test.id.copy(),

@@ -1,7 +1,5 @@
 //! `unflake order`: has tests run in several orders, and reports those that depend on it.
 
-use std::env;
-
 use camino::Utf8PathBuf;
 use unflake_driver::ordering::Ordering;
 use unflake_driver::session::Session;
@@ -10,13 +8,11 @@ use crate::Exit;
 use crate::args::{AgainstArgs, OrderArgs, RunArgs, When};
 use crate::repeat::Invocation;
 use crate::run::examine;
+use crate::settings::cache_folder;
 
 /// Where searches that were cut off are kept: in the user's cache.
 fn journals() -> Option<Utf8PathBuf> {
-    let named = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    let cache = named("XDG_CACHE_HOME").map(Utf8PathBuf::from);
-    let cache = cache.or_else(|| Some(Utf8PathBuf::from(named("HOME")?).join(".cache")));
-    Some(cache?.join("unflake/order"))
+    Some(cache_folder()?.join("unflake/order"))
 }
 
 pub(crate) fn order(args: &OrderArgs) -> anyhow::Result<Exit> {

@@ -5,7 +5,7 @@ use unflake_core::event::Listing;
 use unflake_core::test::TestId;
 use unflake_core::verdict::{Finding, Verdict};
 
-use crate::args::{AgainstArgs, FreshBy, RunArgs, When};
+use crate::args::{AgainstArgs, FrameworkArg, FreshBy, RunArgs, When};
 use crate::report::Report;
 
 /// How unflake was called, as far as a repetition needs it.
@@ -29,6 +29,11 @@ impl Invocation {
                 flags.extend([format!("--{name}"), value]);
             }
         };
+        let framework = args.project.framework.map(|framework| match framework {
+            FrameworkArg::Pytest => "pytest".to_owned(),
+            FrameworkArg::Maven => "maven".to_owned(),
+        });
+        add("framework", framework);
         add(
             "python",
             args.project.python.as_ref().map(ToString::to_string),
@@ -94,6 +99,10 @@ impl Invocation {
     /// The two commands that show with plain pytest how a test ends alone, and after its culprits.
     pub(crate) fn order_recipe(&self, report: &Report, finding: &Finding) -> Option<[String; 2]> {
         let listing = report.listing.as_ref()?;
+        if finding.test.class_and_method().is_some() {
+            // Surefire cannot be told an order of tests.
+            return None;
+        }
         let dependence = finding.dependence.as_ref()?;
         if dependence.needs_suite {
             return None; // These tests alone do not show it.
@@ -117,7 +126,8 @@ impl Invocation {
     pub(crate) fn recipe(&self, report: &Report, finding: &Finding) -> Option<[String; 2]> {
         let listing = report.listing.as_ref()?;
         let test = self.path_to(listing, &finding.test)?;
-        if !matches!(finding.verdict, Verdict::Nio(_)) {
+        let is_junit = finding.test.class_and_method().is_some();
+        if is_junit || !matches!(finding.verdict, Verdict::Nio(_)) {
             return None;
         }
         let plugin = "import copy, _pytest.runner as runner; pytest_runtest_protocol = lambda item: \
@@ -151,6 +161,7 @@ impl Invocation {
             return self.command(&[], args);
         }
         if listing.jobs > 1
+            && finding.test.class_and_method().is_none()
             && let Some(files) = self.files_before(report, listing, finding)
         {
             let args = again(listing, files);
@@ -165,7 +176,7 @@ impl Invocation {
         let flags = self
             .flags
             .chunks(2)
-            .filter(|flag| flag[0] == "--python" || flag[0] == "--config");
+            .filter(|flag| ["--framework", "--python", "--config"].contains(&flag[0].as_str()));
         let order = Self {
             verb: "order",
             flags: flags.flatten().cloned().collect(),
@@ -192,6 +203,9 @@ impl Invocation {
     /// A test's id as an argument in the folder of this call; `None` if it names no file.
     fn path_to(&self, listing: &Listing, test: &TestId) -> Option<String> {
         let name = test.name();
+        if let Some((class, method)) = test.class_and_method() {
+            return surefire_pattern(class, method);
+        }
         let file = name.split_once("::").map_or(name, |(file, _)| file);
         if file.contains('[') || !Utf8Path::new(&listing.root).join(file).is_file() {
             return None;
@@ -224,6 +238,19 @@ impl Invocation {
         }
         Some(files)
     }
+}
+
+/// Surefire's option for one test method, all parts of it if it has parameters; `None` if its pattern
+/// cannot hold the name.
+fn surefire_pattern(class: &str, method: &str) -> Option<String> {
+    let end = method.find(['(', '[', '{']).unwrap_or(method.len());
+    let (plain, rest) = method.split_at(end);
+    let is_word = |text: &str| {
+        let mut letters = text.chars();
+        letters.all(|one| one.is_alphanumeric() || "._$".contains(one))
+    };
+    let star = if rest.starts_with('[') { "*" } else { "" };
+    (is_word(class) && is_word(plain)).then(|| format!("-Dtest={class}#{plain}{star}"))
 }
 
 /// The framework arguments of another run of these paths: the same options, and the same seed.
@@ -313,6 +340,26 @@ mod tests {
                 "alone, without the paths"
             );
         }
+    }
+
+    #[test]
+    fn a_junit_test_is_selected_by_surefires_option() {
+        let broken = Verdict::Broken(Blame::NotAsked);
+        let args = |id: &str| {
+            let args = repeat("unflake run", id, broken.clone());
+            args.project
+                .framework_args
+                .last()
+                .cloned()
+                .unwrap_or_default()
+        };
+        assert_eq!(args("shop.CartTest#total"), "-Dtest=shop.CartTest#total");
+        assert_eq!(args("shop.A$B#all(int)"), "-Dtest=shop.A$B#all");
+        assert_eq!(
+            args("shop.CartTest#rows[1: a]"),
+            "-Dtest=shop.CartTest#rows*"
+        );
+        assert_eq!(args("shop.CartTest#some words"), "--randomly-seed=7");
     }
 
     #[test]

@@ -132,11 +132,20 @@ impl Report {
                 let order = Vec::new();
                 self.vms.insert(vm, VmLog { birth, order });
             }
-            Event::Listed(listing) => {
-                let ids = listing.tests.iter().map(|test| test.id.clone());
-                self.places = ids.zip(0..).collect();
-                self.listing = Some(listing);
-            }
+            Event::Listed(listing) => match &mut self.listing {
+                // One more part of the same project.
+                Some(known) => {
+                    let ids = listing.tests.iter().map(|test| test.id.clone());
+                    self.places.extend(ids.zip(known.tests.len()..));
+                    known.tests.extend(listing.tests);
+                    known.deselected += listing.deselected;
+                }
+                None => {
+                    let ids = listing.tests.iter().map(|test| test.id.clone());
+                    self.places = ids.zip(0..).collect();
+                    self.listing = Some(listing);
+                }
+            },
             Event::CollectionFailed(error) => self.collection_errors.push(error),
             Event::Unmatched { case, why } => self.unmatched.push((case, why)),
             Event::Noted(note) => self.notes.push(note),
@@ -147,7 +156,7 @@ impl Report {
             Event::SuiteEnded {
                 too_many_failures, ..
             } => {
-                self.too_many_failures = too_many_failures;
+                self.too_many_failures |= too_many_failures;
             }
             Event::SessionFailed { reason, .. } => self.session_errors.push(reason),
             Event::Judged(finding) => {
@@ -158,8 +167,37 @@ impl Report {
                     .retain(|latent| !shown.contains(&latent.piece.path.as_str()));
                 self.findings.push(finding);
             }
-            Event::Ended(ending) => self.ending = Some(ending),
+            Event::Ended(ending) => {
+                // What ended one part before its time is what is to be told.
+                if matches!(self.ending, None | Some(Ending::Completed)) {
+                    self.ending = Some(ending);
+                }
+            }
         }
+    }
+
+    /// The first number that no VM has had.
+    pub(crate) fn next_vm(&self) -> u32 {
+        self.vms.keys().next_back().map_or(0, |last| last.0 + 1)
+    }
+
+    /// Makes one of what so many parts of a project said: a case of a report belongs to one of them only.
+    pub(crate) fn settle(&mut self, parts: usize) {
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        for (case, _) in &self.unmatched {
+            *seen.entry(case.clone()).or_default() += 1;
+        }
+        let mut kept = HashSet::new();
+        self.unmatched.retain(|(case, _)| {
+            parts == 1 || seen.get(case) == Some(&parts) && kept.insert(case.clone())
+        });
+        let mut notes: Vec<Note> = Vec::new();
+        for note in self.notes.drain(..) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        self.notes = notes;
     }
 
     fn read_trial(&mut self, trial: Trial) {
@@ -267,6 +305,25 @@ impl Report {
 /// A note in words.
 pub(crate) fn describe_note(note: &Note) -> String {
     match note {
+        Note::OneVm {
+            settings,
+            is_by_class,
+        } => {
+            let latent = if *is_by_class {
+                "; each class has a JVM of its own there, so that findings which take tests of two classes \
+                 are latent"
+            } else {
+                ""
+            };
+            format!(
+                "the tests run one after the other in one JVM, where Surefire has {}{latent}",
+                settings.join(" and ")
+            )
+        }
+        Note::StateUnseen => {
+            "the state of a JVM is not looked at, so that no cause and nothing latent is shown"
+                .to_owned()
+        }
         Note::WorkersReplaced { jobs } => format!(
             "pytest-xdist is switched on by the project's options; its workers are replaced by \
              --jobs {jobs}"

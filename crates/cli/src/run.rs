@@ -32,12 +32,13 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
 pub(crate) fn examine(
     args: &RunArgs,
     invocation: fn(&RunArgs, &Utf8Path) -> Invocation,
-    work: impl FnOnce(Session) -> Result<(), RunError> + Send + 'static,
+    work: impl Fn(Session) -> Result<(), RunError> + Clone + Send + 'static,
 ) -> anyhow::Result<Exit> {
     let started = Instant::now();
-    let Settings { wish, policy } = Settings::for_run(args)?;
+    let Settings { wishes, policy } = Settings::for_run(args)?;
     let junit = args.result.junit.as_deref().map(create).transpose()?;
-    let mut report = Report::new(invocation(args, &wish.project.folder));
+    let folder = wishes[0].project.folder().to_owned();
+    let mut report = Report::new(invocation(args, &folder));
     let interrupter = Arc::new(Mutex::new(None));
     let current = Arc::clone(&interrupter);
     let stop = move || {
@@ -47,13 +48,32 @@ pub(crate) fn examine(
         }
     };
     ctrlc::set_handler(stop).context("cannot listen for Ctrl-C")?;
-    let again = wish.clone();
-    if !watch(wish, work, &interrupter, &mut report)? {
-        return Ok(Exit::OurBug);
+    let parts = wishes.len();
+    let mut missing = Vec::new();
+    for wish in wishes {
+        if report.ending == Some(Ending::Interrupted) {
+            break;
+        }
+        let wish = Wish {
+            vms_before: report.next_vm(),
+            ..wish
+        };
+        let known = report.findings.len();
+        match watch(wish.clone(), work.clone(), &interrupter, &mut report) {
+            Ok(true) => {}
+            Ok(false) => return Ok(Exit::OurBug),
+            // Another part may have it.
+            Err(error) if is_missing(&error) => missing.push(error),
+            Err(error) => return Err(error),
+        }
+        if args.explain && !explain_order(args, wish, &interrupter, &mut report, known)? {
+            return Ok(Exit::OurBug);
+        }
     }
-    if args.explain && !explain_order(args, again, &interrupter, &mut report)? {
-        return Ok(Exit::OurBug);
+    if missing.len() == parts {
+        return Err(missing.remove(0));
     }
+    report.settle(parts);
     report.elapsed = started.elapsed();
 
     let exit = judge(&report, policy.is_met(&report.findings));
@@ -95,14 +115,21 @@ fn watch(
     }
 }
 
-/// Looks for the tests that order-dependent failures depend on, and adds what is found to the report.
+fn is_missing(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<RunError>();
+    matches!(error, Some(RunError::NoSuchTest { .. }))
+}
+
+/// Looks for the tests that order-dependent failures depend on, of those that are not `known` from earlier
+/// parts, and adds what is found to the report.
 fn explain_order(
     args: &RunArgs,
     wish: Wish,
     interrupter: &Mutex<Option<Interrupter>>,
     report: &mut Report,
+    known: usize,
 ) -> anyhow::Result<bool> {
-    let dependent = report.findings.iter();
+    let dependent = report.findings[known..].iter();
     let dependent = dependent.filter(|finding| finding.verdict.depends_on_order());
     let tests: Vec<String> = dependent.map(|one| one.test.name().to_owned()).collect();
     if tests.is_empty() || report.ending == Some(Ending::Interrupted) {
@@ -112,7 +139,7 @@ fn explain_order(
         tests,
         ..Ordering::default()
     };
-    let mut found = Report::new(Invocation::of_order(args, &wish.project.folder));
+    let mut found = Report::new(Invocation::of_order(args, wish.project.folder()));
     let is_sound = watch(
         wish,
         move |session| session.order(&ordering),

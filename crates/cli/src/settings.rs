@@ -1,6 +1,8 @@
 //! Flags and file together, checked: flags beat file beats default. Below here nobody sees either.
 
 use std::env;
+use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -13,11 +15,15 @@ use unflake_core::rules::Rules;
 use unflake_core::trial::Birth;
 use unflake_driver::difference::{Against, CheckBase};
 use unflake_driver::interpreter::find_interpreter;
-use unflake_driver::pytest::Project;
+use unflake_driver::maven;
+use unflake_driver::maven::capture::capture;
+use unflake_driver::project::Project;
+use unflake_driver::pytest;
 use unflake_driver::session::Wish;
 
 use crate::args::{
-    AgainstArgs, FlakyArg, FreshBy, ProjectArgs, RunArgs, When, parse_seconds, parse_share,
+    AgainstArgs, FlakyArg, FrameworkArg, FreshBy, ProjectArgs, RunArgs, When, parse_seconds,
+    parse_share,
 };
 use crate::config::{Config, ConfigError, IntersectConfig, Share};
 use crate::explain::Trouble;
@@ -25,13 +31,14 @@ use crate::explain::Trouble;
 /// What a run is to do, and what its result means.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) wish: Wish,
+    /// One for each part of the project that has VMs of its own; never empty.
+    pub(crate) wishes: Vec<Wish>,
     pub(crate) policy: Policy,
 }
 
 impl Settings {
     pub(crate) fn for_run(args: &RunArgs) -> anyhow::Result<Self> {
-        let (project, config, path) = read_project(&args.project)?;
+        let (projects, config, path) = read_project(&args.project)?;
         let path = path.unwrap_or_default();
         let run = &config.run;
         let rungs = Rungs::default();
@@ -64,36 +71,62 @@ impl Settings {
         if run.jobs == Some(0) {
             return Err(bad_value(&path, "run.jobs", "is 1 or more").into());
         }
-        let wish = Wish {
+        let fresh_by = read_fresh_by(args.ladder.fresh_by, run.fresh_by.as_deref(), &path)?;
+        let wishes = projects.into_iter().map(|project| Wish {
             project,
-            plan,
+            plan: plan.clone(),
             jobs: args.jobs.or(run.jobs),
-            fresh_by: read_fresh_by(args.ladder.fresh_by, run.fresh_by.as_deref(), &path)?,
+            fresh_by,
             against: read_against(&args.against, &config.intersect),
-        };
+            vms_before: 0,
+        });
+        let wishes = wishes.collect();
         let policy = Policy {
             flaky: read_flaky(args.result.flaky, run.flaky.as_deref(), &path)?,
             max_flaky: args.result.max_flaky.or(run.max_flaky),
         };
-        Ok(Self { wish, policy })
+        Ok(Self { wishes, policy })
     }
 
-    pub(crate) fn for_list(args: &ProjectArgs) -> anyhow::Result<Wish> {
-        let (project, _, _) = read_project(args)?;
-        Ok(Wish {
+    pub(crate) fn for_list(args: &ProjectArgs) -> anyhow::Result<Vec<Wish>> {
+        let (projects, _, _) = read_project(args)?;
+        let wishes = projects.into_iter().map(|project| Wish {
             project,
             plan: Plan::default(),
             jobs: Some(1),
             fresh_by: None,
             against: None,
-        })
+            vms_before: 0,
+        });
+        Ok(wishes.collect())
     }
 }
 
-fn read_project(args: &ProjectArgs) -> anyhow::Result<(Project, Config, Option<Utf8PathBuf>)> {
+/// A project, its configuration, and where that is written.
+type Found = (Vec<Project>, Config, Option<Utf8PathBuf>);
+
+fn read_project(args: &ProjectArgs) -> anyhow::Result<Found> {
     let folder = env::current_dir().context("cannot tell the current folder")?;
     let folder = Utf8PathBuf::from_path_buf(folder).map_err(|path| Trouble::FolderName { path })?;
     let (config, path) = Config::load(args.config.as_deref(), &folder)?;
+    let framework = match (args.framework, config.run.framework.as_deref()) {
+        (Some(framework), _) => Some(framework),
+        (None, Some("pytest")) => Some(FrameworkArg::Pytest),
+        (None, Some("maven")) => Some(FrameworkArg::Maven),
+        (None, None) => None,
+        (None, Some(_)) => {
+            let path = path.clone().unwrap_or_default();
+            return Err(bad_value(&path, "run.framework", "is \"pytest\" or \"maven\"").into());
+        }
+    };
+    let is_maven = match framework {
+        Some(framework) => framework == FrameworkArg::Maven,
+        None => args.python.is_none() && folder.join("pom.xml").is_file(),
+    };
+    if is_maven {
+        let projects = read_maven(&folder, &args.framework_args)?;
+        return Ok((projects, config, path));
+    }
     let from_file = config.run.python.as_ref().map(|python| {
         let base = path.as_deref().and_then(Utf8Path::parent);
         base.map_or_else(|| python.clone(), |base| base.join(python))
@@ -102,14 +135,49 @@ fn read_project(args: &ProjectArgs) -> anyhow::Result<(Project, Config, Option<U
         Some(python) => resolve(&folder, &python)?,
         None => find_interpreter(&folder).ok_or(Trouble::NoPython)?,
     };
-    let project = Project {
+    let project = Project::Pytest(pytest::Project {
         folder,
         python,
         args: args.framework_args.clone(),
         import_first: Vec::new(),
         temporary: None,
+    });
+    Ok((vec![project], config, path))
+}
+
+/// Asks Maven how it runs the tests, which builds them.
+fn read_maven(folder: &Utf8Path, args: &[String]) -> anyhow::Result<Vec<Project>> {
+    if !folder.join("pom.xml").is_file() && !args.iter().any(|arg| arg == "-f" || arg == "--file") {
+        let folder = folder.to_owned();
+        return Err(Trouble::NoPom { folder }.into());
+    }
+    // Where a home is not known, the answer is kept only as long as the machine keeps it.
+    let cache = cache_folder().unwrap_or_else(|| {
+        Utf8PathBuf::from_path_buf(env::temp_dir()).unwrap_or_else(|_| Utf8PathBuf::from("/tmp"))
+    });
+    let told = |command: &str| {
+        // If standard error is closed, the user does not want to know.
+        let _unheard = writeln!(std::io::stderr(), "building the tests: {command}");
     };
-    Ok((project, config, path))
+    let modules = capture(folder, args, &cache.join("unflake/maven"), told)?;
+    let projects = modules.into_iter().map(|module| {
+        Project::Maven(maven::Project {
+            folder: folder.to_owned(),
+            args: args.to_vec(),
+            module: Arc::new(module),
+            moved: None,
+            temporary: None,
+            record: None,
+        })
+    });
+    Ok(projects.collect())
+}
+
+/// The user's folder for what can be made again.
+pub(crate) fn cache_folder() -> Option<Utf8PathBuf> {
+    let named = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let cache = named("XDG_CACHE_HOME").map(Utf8PathBuf::from);
+    cache.or_else(|| Some(Utf8PathBuf::from(named("HOME")?).join(".cache")))
 }
 
 /// A given interpreter may be a path, a virtualenv's folder, or a command on the path.

@@ -154,6 +154,17 @@ pub enum Note {
         /// The file that it would have written, or whose report it is.
         report: String,
     },
+    /// The project's own settings run tests in several VMs or at the same time; here they run one after
+    /// the other in one VM.
+    OneVm {
+        /// The settings that are left aside.
+        settings: Vec<String>,
+        /// Whether they give each test class a VM of its own: then what one class does to another shows
+        /// only once they share one.
+        is_by_class: bool,
+    },
+    /// The runner cannot look at the state of its VMs.
+    StateUnseen,
     /// Fresh VMs cannot be forked.
     ForkUnavailable {
         /// Why not.

@@ -1,7 +1,7 @@
 //! A failure that another command reported, and which test of the project it is.
 //!
 //! JUnit XML names a test by a class and a name in it. How a framework makes these from its own ids is
-//! its habit: this file knows pytest's.
+//! its habit: this file knows pytest's and Surefire's.
 
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -71,7 +71,10 @@ pub fn find_test(tests: &[Test], reported: &Reported) -> Match {
     }
     let mut near = with(&|test| {
         let (classname, name) = junit_name(&test.id);
-        name == reported.name && is_end(&classname, &reported.classname)
+        let is_method = test.id.class_and_method().is_some();
+        // Surefire reports each part of a parametrised test, which is one test here.
+        let is_it = name == reported.name || is_method && plain(&name) == plain(&reported.name);
+        is_it && is_end(&classname, &reported.classname)
     });
     if near.len() > 1
         && let Some(file) = &reported.file
@@ -105,8 +108,17 @@ fn is_end(one: &str, other: &str) -> bool {
     one == other || ends(one, other) || ends(other, one)
 }
 
-/// The class and name under which pytest writes a test into JUnit XML.
+/// The name of a method without its parameters and the number of a part.
+fn plain(name: &str) -> &str {
+    let end = name.find(['(', '{', '[', ' ']);
+    end.map_or(name, |end| &name[..end])
+}
+
+/// The class and name under which pytest or Surefire writes a test into JUnit XML.
 pub fn junit_name(test: &TestId) -> (String, String) {
+    if let Some((class, method)) = test.class_and_method() {
+        return (class.to_owned(), escape(method));
+    }
     let (path, parameters) = match test.name().find('[') {
         Some(at) => test.name().split_at(at),
         None => (test.name(), ""),
@@ -141,6 +153,18 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_parametrised_method_is_found_by_its_method() {
+        let tests = tests(&["shop.CartTest#total(int)", "shop.CartTest#empty"]);
+        let mut reported = reported("shop.CartTest", "total(int)[2]");
+        let total = Match::Found(vec![TestId::new("shop.CartTest#total(int)")]);
+        assert_eq!(find_test(&tests, &reported), total);
+        reported.name = "total{int}[1]".to_owned();
+        assert_eq!(find_test(&tests, &reported), total);
+        reported.name = "totals".to_owned();
+        assert_eq!(find_test(&tests, &reported), Match::None);
+    }
 
     fn tests(names: &[&str]) -> Vec<Test> {
         let tests = names.iter().map(|name| Test {

@@ -3,7 +3,7 @@
 use crate::pattern::Pattern;
 
 /// Files whose changes nothing can rule out: they shape the environment in which every test runs.
-const ALWAYS: [&str; 43] = [
+const ALWAYS: [&str; 46] = [
     // How the project is built, configured and tested.
     "pyproject.toml",
     "setup.py",
@@ -20,6 +20,9 @@ const ALWAYS: [&str; 43] = [
     "CMakeLists.txt",
     "meson.build",
     "build.rs",
+    "pom.xml",
+    ".mvn/*",
+    "mvnw",
     "Cargo.toml",
     "BUILD",
     "BUILD.bazel",

@@ -36,6 +36,13 @@ impl TestId {
     pub fn copy(&self) -> u32 {
         self.copy
     }
+
+    /// Class and method, if it is named as JUnit's tests are: `shop.CartTest#total`.
+    pub fn class_and_method(&self) -> Option<(&str, &str)> {
+        let (class, method) = self.name.split_once('#')?;
+        // pytest writes the file first, and a `#` only in parameters.
+        (!class.contains("::") && !class.contains('/')).then_some((class, method))
+    }
 }
 
 impl fmt::Display for TestId {

@@ -14,7 +14,8 @@ use unflake_core::intersect::Intersection;
 use unflake_core::plan::Plan;
 use unflake_core::rules::Rules;
 use unflake_driver::difference::{Against, CheckBase};
-use unflake_driver::pytest::Project;
+use unflake_driver::project::Project;
+use unflake_driver::pytest;
 use unflake_driver::session::{Session, Wish};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -23,13 +24,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: survey PYTHON BASE [PYTEST ARGS…]".into());
     };
     let wish = Wish {
-        project: Project {
+        project: Project::Pytest(pytest::Project {
             folder: Utf8PathBuf::try_from(std::env::current_dir()?)?,
             python: Utf8PathBuf::from(python),
             args: words.collect(),
             import_first: Vec::new(),
             temporary: None,
-        },
+        }),
         plan: Plan::default(),
         jobs: Some(1),
         fresh_by: None,
@@ -39,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             check_base: CheckBase::Never,
             is_required: true,
         }),
+        vms_before: 0,
     };
     let (sender, events) = channel();
     let reader = std::thread::spawn(move || events.iter().count());

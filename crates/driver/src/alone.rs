@@ -10,7 +10,6 @@ use unflake_core::trial::{Rung, Trial, VmId};
 use crate::hunt::to_pair;
 use crate::lane::{Lane, Manner};
 use crate::protocol::Between;
-use crate::pytest::Project;
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
 
@@ -45,12 +44,13 @@ impl Session {
             let project = self.project_in(workspace.as_ref());
             let setup = setup.moved(self.listing_place(), &self.place(workspace.as_ref()));
             let start = if is_alone {
-                Project::start_alone(&setup, &test)
+                project.start_alone(&setup, &test)
             } else {
                 Some(project.start(true, &setup.replay))
             };
             let Some(start) = start else { continue };
-            let process = project.process(&self.fleet.folder());
+            let process = project.process(&self.fleet.folder(), &start);
+            let process = process.map_err(StartError::Scratch)?;
             let vm = self.fleet.spawn(process, start)?;
             let Some(said) = self.await_test(at, vm)? else {
                 if let Some(workspace) = &mut workspace {

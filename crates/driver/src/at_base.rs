@@ -11,8 +11,9 @@ use unflake_core::usage::Usage;
 
 use crate::comparing::{chain, fails_alike, watch};
 use crate::difference::Difference;
-use crate::pytest::Project;
+use crate::project::Project;
 use crate::session::{Halt, Session};
+use crate::start_error::StartError;
 use crate::worktree::BaseTree;
 
 impl Session {
@@ -31,17 +32,19 @@ impl Session {
         let tree = self.base_tree.as_ref().expect("the project is in it");
         let setup = self.wish.project.setup(self.listed());
         let setup = setup.moved(difference.repository.root(), tree.path());
-        let Some(start) = Project::start_alone(&setup, &test) else {
+        let Some(start) = project.start_alone(&setup, &test) else {
             let why = "its file is not there".to_owned();
             return Ok(AtBase::NotRun { why });
         };
-        let process = project.process(&self.fleet.folder());
-        let vm = self.fleet.spawn(process, watch(start))?;
+        let start = watch(start);
+        let process = project.process(&self.fleet.folder(), &start);
+        let process = process.map_err(StartError::Scratch)?;
+        let vm = self.fleet.spawn(process, start)?;
         self.watched_vms.insert(vm);
         let at_base = if let Some(said) = self.await_test(at, vm)? {
             let last = said.trim_end().lines().last();
             let last = last.unwrap_or("the test is not there").trim();
-            let why = format!("pytest could not collect it there: {last}");
+            let why = format!("{} could not list it there: {last}", project.framework());
             AtBase::NotRun { why }
         } else {
             let trial = self.try_in(at, Rung::Base, vm, since)?;
@@ -63,6 +66,13 @@ impl Session {
         }
         let tree = self.base_tree.as_ref().expect("it was just made");
         let root = difference.repository.root();
+        if let Project::Maven(project) = &self.wish.project {
+            let folder = tree.map(&project.folder);
+            let built = project.built_in(&folder, &self.fleet.folder().join("base-build"));
+            return built
+                .map(Project::Maven)
+                .map_err(|error| format!("it cannot be built there: {}", chain(&error)));
+        }
         let used = self.suspects[at].used.as_ref();
         let roots = used.map_or_else(Vec::new, |used| used.facts.import_roots(root));
         let roots = roots.iter().map(|folder| tree.map(folder));

@@ -21,7 +21,6 @@ use crate::asked::Asked;
 use crate::comparing::watch;
 use crate::happening::Happening;
 use crate::protocol::{Command, Name, Target};
-use crate::pytest::Project;
 use crate::session::{Halt, Mould, Session};
 
 /// A test in a fork gets at least this long before the fork itself is blamed for the delay.
@@ -185,7 +184,7 @@ impl Session {
         let suite = self.listed();
         let setup = self.wish.project.setup(suite);
         // A replay needs the tests before it as well.
-        let alone = (rung != Rung::Replay).then(|| Project::start_alone(&setup, &test));
+        let alone = (rung != Rung::Replay).then(|| self.wish.project.start_alone(&setup, &test));
         let whole = self.wish.project.start(true, &suite.replay);
         let mut trouble = None;
         for start in [alone.flatten(), Some(whole)].into_iter().flatten() {

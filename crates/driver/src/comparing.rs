@@ -61,7 +61,7 @@ impl Session {
         if !against.is_required {
             return Ok(());
         }
-        let folder = self.wish.project.folder.clone();
+        let folder = self.wish.project.folder().to_owned();
         let found = match Repository::find(&folder) {
             Ok(Some(repository)) => crate::difference::choose_base(&repository, against)
                 .map(drop)
@@ -134,12 +134,12 @@ impl Session {
         };
         // Not of a copy of it, in which experiments may run.
         let project = &self.home.project;
-        let Some(repository) = Repository::find(&project.folder)? else {
+        let Some(repository) = Repository::find(project.folder())? else {
             return Ok(None);
         };
         let folder = self.fleet.folder();
         let workshop = Workshop {
-            python: &project.python,
+            python: project.python(),
             folder: &folder,
         };
         Difference::read(repository, against, &workshop).map(Some)
@@ -168,6 +168,9 @@ impl Session {
             }
             None => intersection.unknowns.push(Unknown::NotWatched),
         }
+        intersection
+            .unknowns
+            .extend(copied_constants(&difference, &intersection));
         if !self.is_watched_failure(at) {
             intersection.unknowns.push(Unknown::AnotherFailure);
         }
@@ -242,6 +245,30 @@ impl Difference {
             test: None,
         }
     }
+}
+
+/// What stands where Java has constants.
+const CONSTANTS: [&str; 3] = ["static final", "final static", "interface "];
+
+/// The changed Java files that no class was loaded from, and whose constants the compiler may have copied
+/// into other classes.
+fn copied_constants(
+    difference: &Difference,
+    intersection: &unflake_core::intersect::Intersection,
+) -> Vec<Unknown> {
+    let is_touched = |path: &str| intersection.touches.iter().any(|touch| touch.path == path);
+    let java = difference.changes.iter().map(|change| &change.file.path);
+    let java = java.filter(|path| path.ends_with(".java") && !is_touched(path));
+    let has_constants = |path: &&String| {
+        let text = std::fs::read_to_string(difference.repository.root().join(path));
+        // One that is gone may have had some.
+        text.map_or(true, |text| {
+            CONSTANTS.iter().any(|word| text.contains(word))
+        })
+    };
+    let found = java.filter(has_constants);
+    let missed = found.map(|path| Unknown::Missed(format!("constants of {path}")));
+    missed.collect()
 }
 
 /// Whether two trials ended in the same way, with the same message.

@@ -96,8 +96,8 @@ impl DifferenceError {
 
 /// Where the sources of changed files are read.
 pub(crate) struct Workshop<'a> {
-    /// The project's interpreter.
-    pub(crate) python: &'a Utf8Path,
+    /// The project's interpreter; without one each changed file is a whole.
+    pub(crate) python: Option<&'a Utf8Path>,
     /// The folder of this run, with the runner in it.
     pub(crate) folder: &'a Utf8Path,
 }
@@ -190,6 +190,9 @@ fn read_sources(
     files: &[ChangedFile],
     workshop: &Workshop<'_>,
 ) -> Result<Vec<Option<Source>>, DifferenceError> {
+    let Some(python) = workshop.python else {
+        return Ok(files.iter().map(|_| None).collect());
+    };
     let modified = files.iter().filter(|file| has_blocks(file));
     let paths: Vec<&str> = modified.map(|file| file.path.as_str()).collect();
     let folder = workshop.folder.join("base");
@@ -204,7 +207,7 @@ fn read_sources(
         pairs.push((old, repository.root().join(paths[number])));
     }
     let runner = workshop.folder.join("runner");
-    compare_sources(workshop.python, &runner, &pairs).map_err(DifferenceError::Sources)
+    compare_sources(python, &runner, &pairs).map_err(DifferenceError::Sources)
 }
 
 /// The folders that have other entries because a file came or went.
@@ -250,7 +253,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let workshop = Workshop {
             // No source is modified here, so that none is read.
-            python: Utf8Path::new("/nonexistent"),
+            python: Some(Utf8Path::new("/nonexistent")),
             folder: Utf8Path::from_path(folder.path()).unwrap(),
         };
         let repository = Repository::find(&scratch.root).unwrap().unwrap();

@@ -51,8 +51,9 @@ impl Interrupter {
 }
 
 impl Fleet {
-    /// A fleet without VMs; everything that is worth telling goes to `events`.
-    pub fn new(events: Sender<Event>) -> Result<Self, StartError> {
+    /// A fleet without VMs, whose first has the number `born`; everything that is worth telling goes to
+    /// `events`.
+    pub fn new(events: Sender<Event>, born: u32) -> Result<Self, StartError> {
         let folder = tempfile::Builder::new()
             .prefix("unflake-")
             .tempdir()
@@ -63,7 +64,7 @@ impl Fleet {
             queue,
             sender,
             vms: BTreeMap::new(),
-            born: 0,
+            born,
             events,
             hello: None,
         })
@@ -103,6 +104,11 @@ impl Fleet {
         self.vms.insert(vm, copy);
         self.tell(parent, &Command::Fork { vm: vm.0 });
         Ok(vm)
+    }
+
+    /// The number of a VM that there is not, and never will be.
+    pub(crate) fn number_unused(&mut self) -> VmId {
+        self.number()
     }
 
     /// The number of a VM that another command had, and of which there is only a report.

@@ -202,6 +202,9 @@ impl Session {
     ) -> Result<(), Halt> {
         // Runs of the whole suite are made once for all that need them.
         let mut suites = [Setting::Replay, Setting::Plain].into_iter();
+        if !self.wish.project.can_copy() {
+            self.confirm_together(pairs)?;
+        }
         loop {
             for at in 0..self.suspects.len() {
                 let test = self.suspects[at].test.clone();
@@ -317,15 +320,20 @@ fn shape((once, again): &(Trial, Trial)) -> Shape {
     to_pair(once, again).shape()
 }
 
+/// The class of a test, the outermost one in Java; for a function its file.
+fn class_of(test: &TestId) -> &str {
+    if let Some((class, _)) = test.class_and_method() {
+        return class.split('$').next().unwrap_or(class);
+    }
+    let plain = test.name().split('[').next().unwrap_or_default();
+    plain.rsplit_once("::").map_or(plain, |(class, _)| class)
+}
+
 /// Tests of one class together, and functions of one file.
 fn by_class(tests: Vec<TestId>) -> VecDeque<Vec<TestId>> {
     let mut groups: VecDeque<(String, Vec<TestId>)> = VecDeque::new();
     for test in tests {
-        let plain = test.name().split('[').next().unwrap_or_default();
-        let class = plain
-            .rsplit_once("::")
-            .map_or(plain, |(class, _)| class)
-            .to_owned();
+        let class = class_of(&test).to_owned();
         let known = groups.iter_mut().find(|(name, _)| *name == class);
         match known {
             Some((_, group)) => group.push(test),

@@ -1,6 +1,6 @@
 //! One of several places in which groups of tests run: a VM in a workspace of its own.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use nix::unistd::Pid;
@@ -62,6 +62,8 @@ pub(crate) struct Lane {
     pub(crate) state: State,
     /// Whether the VM can take no other group: it is gone, or has run tests itself.
     pub(crate) is_spent: bool,
+    /// The files that groups left changed, by the number of the group.
+    pub(crate) left_behind: BTreeMap<usize, Vec<String>>,
     /// Whether a group has run since its files were put back.
     pub(crate) is_used: bool,
 }
@@ -93,6 +95,7 @@ impl Lane {
             deadline: None,
             state: State::Idle,
             is_spent: false,
+            left_behind: BTreeMap::new(),
             is_used: false,
         }
     }

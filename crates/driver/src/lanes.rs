@@ -150,6 +150,7 @@ impl Session {
         lane.is_used = false;
         if let Some(workspace) = &mut lane.workspace {
             let restored = workspace.restore().map_err(StartError::Scratch)?;
+            lane.left_behind.insert(lane.group, restored.changed);
             // A VM whose folder was removed stands in one that has no name any more.
             lane.is_spent |= restored.is_rebuilt;
         }
@@ -167,7 +168,7 @@ impl Session {
         lane.expected = group.iter().flat_map(runs).flatten().collect();
         if lane.is_spent || self.fleet.vm(lane.vm).is_none() {
             self.fleet.kill(lane.vm);
-            lane.vm = self.start_in(lane.workspace.as_ref())?;
+            lane.vm = self.start_in(lane.workspace.as_ref(), group)?;
             (lane.is_spent, lane.state) = (false, State::Starting);
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! What each test leaves changed when it runs alone, whether or not another test minds.
 
 use camino::Utf8PathBuf;
-use unflake_core::event::{Event, Stage};
+use unflake_core::event::{Event, Note, Stage};
 use unflake_core::latent::{Source, rank};
 use unflake_core::nio::Setting;
 use unflake_core::order::orders::by_file;
@@ -20,6 +20,10 @@ const CHUNK: usize = 25;
 impl Session {
     /// Runs each test alone in a copy of a VM that remembers its state, and ranks what they leave.
     pub(crate) fn find_latent(&mut self, search: &Search) -> Result<(), Halt> {
+        if !self.wish.project.tells_state() {
+            self.note(Note::StateUnseen);
+            return Ok(());
+        }
         let mut lane = self.open_ready_lane()?;
         let marked = self.tell_state(&lane, &Command::Mark {})?;
         if !matches!(marked, Some(Happening::Marked(..))) {

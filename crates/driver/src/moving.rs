@@ -9,8 +9,8 @@ use crate::causes::Reach;
 use crate::git::Repository;
 use crate::happening::Happening;
 use crate::lane::{Lane, State};
+use crate::project::Project;
 use crate::protocol::Worker;
-use crate::pytest::Project;
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
 use crate::workspace::{Original, Workspace};
@@ -34,24 +34,24 @@ impl Home {
             project: project.clone(),
             original: None,
             import_roots: Vec::new(),
-            place: project.folder.clone(),
+            place: project.folder().to_owned(),
         }
     }
 
     /// The root of what is copied: the work tree, or the project's folder.
     fn root(&self) -> &Utf8Path {
         let original = self.original.as_ref();
-        original.map_or(&self.project.folder, |original| original.root())
+        original.map_or_else(|| self.project.folder(), |original| original.root())
     }
 }
 
 impl Session {
     /// Copies the work tree; from here on VMs work in copies. If it cannot be copied, that is said.
     pub(crate) fn move_in(&mut self) {
-        let folder = &self.home.project.folder;
+        let folder = self.home.project.folder();
         // Without git the project is its folder.
         let repository = Repository::find(folder).ok().flatten();
-        let root = repository.map_or_else(|| folder.clone(), |one| one.root().to_owned());
+        let root = repository.map_or_else(|| folder.to_owned(), |one| one.root().to_owned());
         match Original::copy(&root) {
             Ok(original) => self.home.original = Some(original),
             Err(error) => {
@@ -97,11 +97,20 @@ impl Session {
     /// One more VM for the whole suite, in a workspace of its own; it starts while others work.
     pub(crate) fn open_another_lane(&mut self, worker: Option<Worker>) -> Result<Lane, Halt> {
         let workspace = self.new_workspace()?;
-        let vm = self.start_in(workspace.as_ref())?;
+        let vm = self.start_in(workspace.as_ref(), &[])?;
         Ok(Lane::starting(vm, workspace, worker))
     }
 
-    /// The same, once it has listed its tests.
+    /// A workspace without a VM, which gets one for each of its groups.
+    pub(crate) fn open_unused_lane(&mut self, worker: Option<Worker>) -> Result<Lane, Halt> {
+        let workspace = self.new_workspace()?;
+        let vm = self.fleet.number_unused();
+        let mut lane = Lane::new(vm, workspace, worker);
+        lane.mark_once()?;
+        Ok(lane)
+    }
+
+    /// The same as `open_another_lane`, once it has listed its tests.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "nobody else works meanwhile"
@@ -134,10 +143,11 @@ impl Session {
         let setup = self.wish.project.setup(self.listed());
         let setup = setup.moved(self.listing_place(), &self.place(workspace.as_ref()));
         let files: Vec<&str> = files.iter().map(TestId::name).collect();
-        let Some(start) = Project::start_among(&setup, &files, tests) else {
+        let Some(start) = project.start_among(&setup, &files, tests) else {
             return Ok(None);
         };
-        let process = project.process(&self.fleet.folder());
+        let process = project.process(&self.fleet.folder(), &start);
+        let process = process.map_err(StartError::Scratch)?;
         let vm = self.fleet.spawn(process, start)?;
         self.settle_lane(vm, workspace, tests)
     }
@@ -153,7 +163,7 @@ impl Session {
         match reach {
             Reach::Tests => self.open_lane_among(workspace, &[], tests),
             Reach::Suite => {
-                let vm = self.start_in(workspace.as_ref())?;
+                let vm = self.start_in(workspace.as_ref(), &[])?;
                 self.settle_lane(vm, workspace, tests)
             }
         }
@@ -184,11 +194,16 @@ impl Session {
         Ok(Some(lane))
     }
 
-    /// Starts a VM for the whole suite in a workspace.
-    pub(crate) fn start_in(&mut self, workspace: Option<&Workspace>) -> Result<VmId, Halt> {
+    /// Starts a VM in a workspace, for the whole suite or, where that is cheaper, for some tests of it.
+    pub(crate) fn start_in(
+        &mut self,
+        workspace: Option<&Workspace>,
+        tests: &[TestId],
+    ) -> Result<VmId, Halt> {
         let project = self.project_in(workspace);
-        let start = project.start(true, &self.listed().replay);
-        let process = project.process(&self.fleet.folder());
+        let start = project.start_for(tests, &self.listed().replay);
+        let process = project.process(&self.fleet.folder(), &start);
+        let process = process.map_err(StartError::Scratch)?;
         Ok(self.fleet.spawn(process, start)?)
     }
 
@@ -215,9 +230,8 @@ impl Session {
             let inside = folder.strip_prefix(root).unwrap_or(&folder);
             workspace.files().join(inside)
         });
-        let mut project = self.home.project.moved(root, workspace.files(), roots);
-        project.temporary = Some(workspace.temporary());
-        project
+        let project = self.home.project.moved(root, workspace.files(), roots);
+        project.with_temporary(workspace.temporary())
     }
 
     /// Where the files of a workspace are.

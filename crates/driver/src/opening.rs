@@ -91,6 +91,7 @@ impl Session {
         self.places = ids.zip(0..).collect();
         if self.tests.is_empty() && collected.errors.is_empty() {
             return Err(Halt::Error(RunError::NoTests {
+                framework: self.wish.project.framework(),
                 root: collected.root,
                 deselected: collected.deselected,
             }));
@@ -121,6 +122,13 @@ impl Session {
                 place: error.place.clone(),
                 text: error.text.clone(),
             }));
+        }
+        let (settings, is_by_class) = self.wish.project.differences();
+        if !settings.is_empty() {
+            self.note(Note::OneVm {
+                settings,
+                is_by_class,
+            });
         }
         for name in &collected.left_out {
             let report = name.clone();
@@ -168,7 +176,10 @@ impl Session {
     }
 
     fn unable(&self, why: Inability, detail: String) -> Halt {
-        let python = self.wish.project.python.to_string();
+        let python = self.wish.project.python();
+        let Some(python) = python.map(ToString::to_string) else {
+            return Halt::Error(RunError::NoJunit { detail });
+        };
         Halt::Error(match why {
             Inability::NoFramework => RunError::NoPytest { python, detail },
             Inability::OldFramework => RunError::OldPytest {
@@ -179,8 +190,8 @@ impl Session {
     }
 
     pub(crate) fn ended_early(&self, fate: &Fate) -> Halt {
-        let python = &self.wish.project.python;
-        if let Some((major, minor)) = interpreter::ask_version(python)
+        if let Some(python) = self.wish.project.python()
+            && let Some((major, minor)) = interpreter::ask_version(python)
             && (major, minor) < interpreter::OLDEST
         {
             let python = python.to_string();
@@ -191,6 +202,7 @@ impl Session {
             });
         }
         Halt::Error(RunError::EndedEarly {
+            framework: self.wish.project.framework(),
             how: fate.how.clone(),
             output: fate.output.text(Duration::from_secs(1)),
         })

@@ -278,9 +278,8 @@ impl Session {
         let project = &self.home.project;
         let subject = (
             self.fingerprint()?,
-            &project.folder,
-            (&project.python, packages_changed(&project.python)),
-            &project.args,
+            project.subject(),
+            project.python().map(packages_changed),
             (wish.seed, wish.rounds, &wish.tests),
         );
         Some(Journal::open(folder, &self.tests, subject))

@@ -180,16 +180,6 @@ impl Project {
         }
     }
 
-    /// The configuration under which the suite runs.
-    pub(crate) fn setup(&self, suite: &Collected) -> Setup {
-        Setup {
-            root: Utf8PathBuf::from(&suite.root),
-            config_file: suite.config_file.as_ref().map(Utf8PathBuf::from),
-            options: self.options(suite),
-            replay: suite.replay.clone(),
-        }
-    }
-
     /// Starts pytest for one test alone, under the configuration of the whole suite.
     ///
     /// `None` if the test's name does not begin with a file, so that pytest could not select it.

@@ -12,8 +12,10 @@ pub enum RunError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// The framework ended before it had listed its tests.
-    #[error("pytest ended ({how}) before it listed its tests")]
+    #[error("{framework} ended ({how}) before it listed its tests")]
     EndedEarly {
+        /// Which framework.
+        framework: &'static str,
         /// How it ended.
         how: String,
         /// What it wrote.
@@ -25,6 +27,12 @@ pub enum RunError {
         /// The interpreter.
         python: String,
         /// What Python said.
+        detail: String,
+    },
+    /// The JVM has no JUnit.
+    #[error("the class path of the tests has no JUnit")]
+    NoJunit {
+        /// What Java said.
         detail: String,
     },
     /// The interpreter's pytest is too old.
@@ -46,8 +54,10 @@ pub enum RunError {
         minor: u32,
     },
     /// There is nothing to run.
-    #[error("pytest found no tests in {root}")]
+    #[error("{framework} found no tests in {root}")]
     NoTests {
+        /// Which framework.
+        framework: &'static str,
         /// Where it looked.
         root: String,
         /// How many its options left out.

@@ -28,8 +28,8 @@ use crate::difference::Against;
 use crate::fleet::{Fleet, Interrupter};
 use crate::happening::Happening;
 use crate::moving::Home;
+use crate::project::Project;
 use crate::protocol::{Collected, Command, Worker};
-use crate::pytest::Project;
 use crate::run_error::RunError;
 use crate::start_error::StartError;
 use crate::worktree::BaseTree;
@@ -47,6 +47,8 @@ pub struct Wish {
     pub fresh_by: Option<Birth>,
     /// What is wanted about the latest changes; `None` if nothing.
     pub against: Option<Against>,
+    /// How many VMs earlier parts of the same run had, so that no number is used twice.
+    pub vms_before: u32,
 }
 
 /// One run.
@@ -130,9 +132,11 @@ impl From<StartError> for Halt {
 impl Session {
     /// Prepares a run; nothing is started yet.
     pub fn new(wish: Wish, events: Sender<Event>) -> Result<Self, StartError> {
-        let fleet = Fleet::new(events.clone())?;
+        let fleet = Fleet::new(events.clone(), wish.vms_before)?;
         let folder = fleet.folder();
-        Project::install_runner(&folder).map_err(StartError::Scratch)?;
+        wish.project
+            .install_runner(&folder)
+            .map_err(StartError::Scratch)?;
         Ok(Self {
             fleet,
             suspects: Vec::new(),
@@ -237,7 +241,8 @@ impl Session {
 
     /// Starts an interpreter.
     pub(crate) fn spawn(&mut self, start: Command) -> Result<VmId, Halt> {
-        let process = self.wish.project.process(&self.folder);
+        let process = self.wish.project.process(&self.folder, &start);
+        let process = process.map_err(StartError::Scratch)?;
         Ok(self.fleet.spawn(process, start)?)
     }
 

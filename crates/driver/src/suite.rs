@@ -32,6 +32,8 @@ struct Lane {
     vm: VmId,
     /// The tests that are sure to run here, in order.
     tests: VecDeque<TestId>,
+    /// Those that have failed while their VM could not hold.
+    failed: VecDeque<TestId>,
     state: State,
 }
 
@@ -125,6 +127,7 @@ impl Lane {
             number,
             vm,
             tests: VecDeque::new(),
+            failed: VecDeque::new(),
             state,
         }
     }
@@ -230,14 +233,19 @@ impl Suite<'_> {
     /// Tells a lane's VM of its next tests. One that passes is followed by the next without a word.
     fn start_batch(&mut self, at: usize, test: TestId) {
         let lane = &self.lanes[at];
-        // The last one stays behind while more may come, because what follows it is not known.
-        let known = lane.tests.len() - usize::from(!self.files.is_empty());
-        let most = if self.lanes.len() > 1 {
-            SHARED_BATCH
+        let told = if self.session.wish.project.runs_by_class() {
+            // A class that is cut would be set up once more.
+            lane.tests.len()
         } else {
-            BATCH
+            // The last one stays behind while more may come, because what follows it is not known.
+            let known = lane.tests.len() - usize::from(!self.files.is_empty());
+            let most = if self.lanes.len() > 1 {
+                SHARED_BATCH
+            } else {
+                BATCH
+            };
+            known.min(most)
         };
-        let told = known.min(most);
         let more = lane.tests.iter().take(told);
         let command = Command::Run {
             tests: std::iter::once(&test).chain(more).map(Name::from).collect(),
@@ -280,14 +288,26 @@ impl Suite<'_> {
             self.ending = Ending::Stopped { reason };
         }
         let is_held = ran.held;
-        for trial in asked.ran(ran) {
+        let trials = asked.ran(ran);
+        let has_failed = trials.iter().any(|trial| trial.outcome.is_failure());
+        for trial in trials {
             self.record(at, trial);
         }
         if !is_held && let Some(next) = self.lanes[at].tests.pop_front() {
+            if has_failed {
+                // A class runs to its end; its failures are looked into there.
+                self.lanes[at].failed.push_back(asked.test);
+            }
             self.await_result(at, next, Rung::Suite);
             return Ok(());
         }
-        self.go_on(at, asked.test)
+        let failed = &mut self.lanes[at].failed;
+        if asked.rung == Rung::Suite {
+            failed.push_back(asked.test);
+        } else {
+            failed.push_front(asked.test);
+        }
+        self.look_into_failed(at)
     }
 
     fn record(&mut self, at: usize, trial: Trial) {
@@ -295,15 +315,18 @@ impl Suite<'_> {
         self.session.record(trial, worker);
     }
 
-    /// Reruns the test of a lane at once if the ladder says so, else goes on to the next.
-    fn go_on(&mut self, at: usize, test: TestId) -> Result<(), Halt> {
-        match self.session.step_of(&test, Stage::SuiteRunning) {
-            Some(Step::Rerun(rung, _)) => {
-                self.start_rerun(at, test, rung);
-                Ok(())
+    /// Reruns the tests of a lane that failed at once if the ladder says so, else goes on to the next.
+    fn look_into_failed(&mut self, at: usize) -> Result<(), Halt> {
+        while let Some(test) = self.lanes[at].failed.pop_front() {
+            match self.session.step_of(&test, Stage::SuiteRunning) {
+                Some(Step::Rerun(rung, _)) => {
+                    self.start_rerun(at, test, rung);
+                    return Ok(());
+                }
+                Some(Step::Wait | Step::Conclude(_)) | None => {}
             }
-            Some(Step::Wait | Step::Conclude(_)) | None => self.advance(at),
         }
+        self.advance(at)
     }
 
     /// After a crash a new VM may list other tests: what it lacks has failed, not passed.
@@ -365,8 +388,9 @@ impl Suite<'_> {
             State::Idle => None,
         };
         let Some(trial) = trial else { return Ok(()) };
-        let test = trial.test.clone();
+        self.lanes[at].failed.clear();
+        self.lanes[at].failed.push_back(trial.test.clone());
         self.record(at, trial);
-        self.go_on(at, test)
+        self.look_into_failed(at)
     }
 }

@@ -18,7 +18,6 @@ use unflake_core::trial::{Rung, VmId};
 use crate::comparing::watch;
 use crate::happening::Happening;
 use crate::protocol::Listed;
-use crate::pytest::Project;
 use crate::run_error::RunError;
 use crate::session::{Halt, Session};
 use crate::watch::Watch;
@@ -67,7 +66,7 @@ impl Session {
         };
         let began = SystemTime::now();
         let setup = self.wish.project.setup(self.listed());
-        let Some(start) = Project::start_alone(&setup, &TestId::new(file)) else {
+        let Some(start) = self.wish.project.start_alone(&setup, &TestId::new(file)) else {
             return Ok(None);
         };
         let others = difference.changes.iter().map(|change| &change.file);

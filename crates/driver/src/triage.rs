@@ -59,7 +59,7 @@ impl Session {
             self.make_mould(first)?;
         }
         self.suite_vms = vec![first];
-        let changed = newest_change(&self.wish.project.folder);
+        let changed = newest_change(self.wish.project.folder());
         let mut vms = Vec::new();
         for origin in &reports.origins {
             let vm = self.fleet.number_elsewhere();
@@ -165,7 +165,8 @@ fn newest_change(folder: &Utf8Path) -> Option<SystemTime> {
             .collect()
     };
     let mut files = names(&tracked);
-    let is_source = |name: &String| Utf8Path::new(name).extension() == Some("py");
+    let is_source =
+        |name: &String| matches!(Utf8Path::new(name).extension(), Some("py" | "java" | "kt"));
     files.extend(names(&others).into_iter().filter(is_source));
     let times = files.iter().filter_map(|name| {
         let file = fs::metadata(repository.root().join(name)).ok()?;

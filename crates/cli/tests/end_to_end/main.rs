@@ -9,6 +9,7 @@ mod hostile;
 mod hunt;
 mod interrupt;
 mod intersect;
+mod junit;
 mod nio;
 mod order;
 mod project;

@@ -1,0 +1,236 @@
+//! A module of a Maven build whose tests are JUnit's: how a JVM with our runner in it is started.
+//!
+//! The JVM is the one that Surefire would start, by what was written down when Maven was asked
+//! (`capture`), with our runner last on its class path.
+
+pub mod capture;
+pub mod module;
+
+use std::fs;
+use std::io;
+use std::process::Command as Process;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::test::TestId;
+
+use crate::maven::capture::{CaptureError, capture};
+use crate::maven::module::Module;
+use crate::protocol::Command;
+
+/// The runner and the Maven extension as a jar; empty in a binary that was built without a JDK.
+pub(crate) const JAR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runner.jar"));
+
+/// The class that a JVM begins with.
+const MAIN: &str = "unflake.junit.Main";
+
+/// Starts a JVM without our variables in its environment: Java cannot take them out by itself. A watched
+/// one logs the classes that it loads.
+const BOOTSTRAP: &str = r#"channel=$UNFLAKE_CHANNEL; vm=$UNFLAKE_VM; watch=$UNFLAKE_WATCH; java=$1; shift
+unset UNFLAKE_CHANNEL UNFLAKE_VM UNFLAKE_WATCH
+if [ -n "$watch" ]; then set -- "-Xlog:class+load=info:file=$channel/$vm.classes:none" "$@"; fi
+exec "$java" "$@" "$channel" "$vm""#;
+
+/// A module of a Maven build.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// The folder in which Maven is started.
+    pub folder: Utf8PathBuf,
+    /// The user's arguments for Maven.
+    pub args: Vec<String>,
+    /// How Surefire starts the JVM of its tests.
+    pub module: Arc<Module>,
+    /// The folder that the module was moved from, and where it is now.
+    pub moved: Option<(Utf8PathBuf, Utf8PathBuf)>,
+    /// Where its VMs put temporary files, if not in the usual place.
+    pub temporary: Option<Utf8PathBuf>,
+    /// Where the runner reads how the tests are started, if not beside itself.
+    pub record: Option<Utf8PathBuf>,
+}
+
+impl Project {
+    /// Writes the runner and what it must know into `folder`.
+    pub(crate) fn install_runner(&self, folder: &Utf8Path) -> io::Result<()> {
+        fs::write(folder.join("runner.jar"), JAR)?;
+        fs::write(folder.join("module.json"), &self.module.text)
+    }
+
+    /// The project in another place.
+    pub(crate) fn moved(&self, from: &Utf8Path, to: &Utf8Path) -> Self {
+        Self {
+            moved: Some((from.to_owned(), to.to_owned())),
+            ..self.clone()
+        }
+    }
+
+    /// The same module in another version of the project, which Maven builds first.
+    pub(crate) fn built_in(
+        &self,
+        folder: &Utf8Path,
+        cache: &Utf8Path,
+    ) -> Result<Self, CaptureError> {
+        let modules = capture(folder, &self.args, cache, |_| ())?;
+        let mut modules = modules.into_iter();
+        let own = modules.find(|module| module.name == self.module.name);
+        let module = own.ok_or_else(|| CaptureError::NoTests {
+            folder: folder.to_owned(),
+            skipped: Vec::new(),
+        })?;
+        // Where the runner finds what it must know, which is not what it is in the work tree.
+        let record = cache.join("module.json");
+        std::fs::write(&record, &module.text).map_err(|source| CaptureError::Keep {
+            folder: cache.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            module: Arc::new(module),
+            record: Some(record),
+            ..self.clone()
+        })
+    }
+
+    /// Starts the list of all tests, or of those of the classes of some.
+    pub(crate) fn start(guest: bool, tests: &[TestId]) -> Command {
+        Command::Start {
+            args: tests.iter().map(|test| test.name().to_owned()).collect(),
+            guest,
+            watch: false,
+        }
+    }
+
+    /// The process of a VM whose runner was installed in `folder`.
+    pub(crate) fn process(&self, folder: &Utf8Path, start: &Command) -> io::Result<Process> {
+        let module = &self.module;
+        let (is_alone, is_guest, is_watched) = match start {
+            Command::Start { args, guest, watch } => (!args.is_empty(), *guest, *watch),
+            Command::Collect { .. }
+            | Command::Run { .. }
+            | Command::Rerun { .. }
+            | Command::Twice { .. }
+            | Command::Mark {}
+            | Command::Compare {}
+            | Command::Locate { .. }
+            | Command::Fork { .. }
+            | Command::Finish {} => (false, true, false),
+        };
+        let mut process = Process::new("/bin/sh");
+        process.args(["-c", BOOTSTRAP, "unflake"]).arg(&module.java);
+        let own = module.jvm_args.iter();
+        // The report on coverage belongs to the first VM.
+        let own = own.filter(|arg| !is_guest || !arg.contains("jacoco"));
+        let own: Vec<String> = own.map(|arg| self.place(arg)).collect();
+        if is_alone {
+            process.args(quick_start(&own));
+        }
+        if let Some(temporary) = &self.temporary
+            && !own.iter().any(|arg| arg.starts_with("-Djava.io.tmpdir="))
+        {
+            process.arg(format!("-Djava.io.tmpdir={temporary}"));
+            process.env("TMPDIR", temporary);
+        }
+        if is_watched && !is_java_8(&module.java) {
+            process.env("UNFLAKE_WATCH", "yes");
+        }
+        process.args(&own);
+        process.args(self.classpath_args(folder)?);
+        let record = self.record.clone();
+        let record = record.unwrap_or_else(|| folder.join("module.json"));
+        process.arg(MAIN).arg(record);
+        let (from, to) = match &self.moved {
+            Some((from, to)) => (from.as_str(), to.as_str()),
+            None => (self.folder.as_str(), self.folder.as_str()),
+        };
+        process.args([from, to]);
+        let working = self.place(module.folder.as_str());
+        process.current_dir(&working).env("PWD", &working);
+        for name in &module.unset {
+            process.env_remove(name);
+        }
+        process.envs(
+            module
+                .set
+                .iter()
+                .map(|(name, value)| (name, self.place(value))),
+        );
+        Ok(process)
+    }
+
+    /// The class path, and for a module of Java's own kind all that goes with it.
+    fn classpath_args(&self, folder: &Utf8Path) -> io::Result<Vec<String>> {
+        let module = &self.module;
+        let runner = folder.join("runner.jar").into_string();
+        if module.modular.is_empty() {
+            let own = module.classpath.iter().chain(module.framework());
+            let parts: Vec<String> = own.map(|part| self.place(part)).chain([runner]).collect();
+            let classpath = parts.join(":");
+            if classpath.len() < LONGEST_ARGUMENT {
+                return Ok(vec!["-cp".to_owned(), classpath]);
+            }
+            let lines = format!("-cp\n{}\n", quote(&classpath));
+            return self.argument_file(folder, &lines);
+        }
+        let mut lines = String::new();
+        let mut is_classpath = false;
+        for line in &module.modular {
+            if line.contains("ForkedBooter") {
+                continue;
+            }
+            let line = self.place(line);
+            if is_classpath {
+                let known = line.trim_matches('"').to_owned();
+                let more = module.framework().map(|part| self.place(part));
+                let parts: Vec<String> = std::iter::once(known).chain(more).collect();
+                lines.push_str(&format!("\"{}:{runner}\"\n", parts.join(":")));
+            } else {
+                lines.push_str(&line);
+                lines.push('\n');
+            }
+            is_classpath = matches!(line.as_str(), "--class-path" | "-cp" | "-classpath");
+        }
+        self.argument_file(folder, &lines)
+    }
+
+    fn argument_file(&self, folder: &Utf8Path, lines: &str) -> io::Result<Vec<String>> {
+        let place = self.moved.as_ref().map_or("home", |(_, to)| {
+            to.parent().and_then(Utf8Path::file_name).unwrap_or("moved")
+        });
+        let file = folder.join(format!("arguments-{place}"));
+        fs::write(&file, lines)?;
+        Ok(vec![format!("@{file}")])
+    }
+
+    /// A text with paths as they are where the project is now.
+    fn place(&self, text: &str) -> String {
+        match &self.moved {
+            Some((from, to)) => text.replace(from.as_str(), to.as_str()),
+            None => text.to_owned(),
+        }
+    }
+}
+
+/// Whether a JDK is too old to log what it loads into a file; it says so beside its programs.
+fn is_java_8(java: &Utf8Path) -> bool {
+    let home = java.parent().and_then(Utf8Path::parent);
+    let release = home.map(|home| fs::read_to_string(home.join("release")));
+    // A JDK that does not say its version is newer than those that do not need to.
+    release.is_some_and(|text| text.is_ok_and(|text| text.contains("JAVA_VERSION=\"1.")))
+}
+
+/// Linux takes no argument of 128 KiB.
+const LONGEST_ARGUMENT: usize = 120_000;
+
+/// What makes a JVM start quickly that runs one test and ends.
+fn quick_start(own: &[String]) -> Vec<&'static str> {
+    let mut quick = vec!["-Xshare:auto", "-XX:TieredStopAtLevel=1"];
+    let names_collector = |arg: &String| arg.starts_with("-XX:+Use") && arg.ends_with("GC");
+    if !own.iter().any(names_collector) {
+        quick.push("-XX:+UseSerialGC");
+    }
+    quick
+}
+
+/// A text as one word of an argument file.
+fn quote(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

@@ -1,0 +1,189 @@
+//! A project and its framework: how its VMs are started. Everything else asks through here.
+
+use std::io;
+use std::process::Command as Process;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::test::TestId;
+
+use crate::maven;
+use crate::protocol::{Collected, Command};
+use crate::pytest;
+use crate::pytest::Setup;
+
+/// A project that is tested.
+#[derive(Clone, Debug)]
+pub enum Project {
+    /// With pytest.
+    Pytest(pytest::Project),
+    /// With JUnit, one module of a Maven build.
+    Maven(maven::Project),
+}
+
+impl Project {
+    /// The folder in which the framework is started by its user.
+    pub fn folder(&self) -> &Utf8Path {
+        match self {
+            Self::Pytest(project) => &project.folder,
+            Self::Maven(project) => &project.folder,
+        }
+    }
+
+    /// What starts the tests, as messages call it.
+    pub fn framework(&self) -> &'static str {
+        match self {
+            Self::Pytest(_) => "pytest",
+            Self::Maven(_) => "the JVM of the tests",
+        }
+    }
+
+    /// The interpreter that reads the project's Python sources, if it has one.
+    pub(crate) fn python(&self) -> Option<&Utf8Path> {
+        match self {
+            Self::Pytest(project) => Some(&project.python),
+            Self::Maven(_) => None,
+        }
+    }
+
+    /// What tells one way to start its tests from another.
+    pub(crate) fn subject(&self) -> (Utf8PathBuf, String, Vec<String>) {
+        match self {
+            Self::Pytest(one) => (one.folder.clone(), one.python.to_string(), one.args.clone()),
+            Self::Maven(one) => (
+                one.folder.clone(),
+                one.module.name.clone(),
+                one.args.clone(),
+            ),
+        }
+    }
+
+    /// Whether the tests of a file run together, so that they are told together.
+    pub(crate) fn runs_by_class(&self) -> bool {
+        matches!(self, Self::Maven(_))
+    }
+
+    /// The project's settings that one VM, in which one test runs after the other, cannot have; and whether
+    /// they give each test class a VM of its own.
+    pub(crate) fn differences(&self) -> (Vec<String>, bool) {
+        match self {
+            Self::Pytest(_) => (Vec::new(), false),
+            Self::Maven(project) => {
+                let module = &project.module;
+                (module.differences.clone(), module.is_forked_by_class)
+            }
+        }
+    }
+
+    /// Whether its runner can say what of the state changed, and put it back.
+    pub(crate) fn tells_state(&self) -> bool {
+        matches!(self, Self::Pytest(_))
+    }
+
+    /// Whether a VM can be copied; else every fresh VM is a new process.
+    pub(crate) fn can_copy(&self) -> bool {
+        matches!(self, Self::Pytest(_))
+    }
+
+    /// Starts the framework for some tests only, if it can select them; else for all.
+    pub(crate) fn start_for(&self, tests: &[TestId], replay: &[String]) -> Command {
+        match self {
+            Self::Pytest(project) => project.start(true, replay),
+            Self::Maven(_) => maven::Project::start(true, tests),
+        }
+    }
+
+    /// Writes the runner into `folder`.
+    pub(crate) fn install_runner(&self, folder: &Utf8Path) -> io::Result<()> {
+        match self {
+            Self::Pytest(_) => pytest::Project::install_runner(folder),
+            Self::Maven(project) => project.install_runner(folder),
+        }
+    }
+
+    /// The process of a VM whose runner was installed in `folder`, and that will be told to start so.
+    pub(crate) fn process(&self, folder: &Utf8Path, start: &Command) -> io::Result<Process> {
+        match self {
+            Self::Pytest(project) => Ok(project.process(folder)),
+            Self::Maven(project) => project.process(folder, start),
+        }
+    }
+
+    /// The project in another place, where it imports from `import_first` before all else.
+    pub(crate) fn moved(
+        &self,
+        from: &Utf8Path,
+        to: &Utf8Path,
+        import_first: impl Iterator<Item = Utf8PathBuf>,
+    ) -> Self {
+        match self {
+            Self::Pytest(project) => Self::Pytest(project.moved(from, to, import_first)),
+            Self::Maven(project) => Self::Maven(project.moved(from, to)),
+        }
+    }
+
+    /// The same with a place of its own for temporary files.
+    pub(crate) fn with_temporary(self, temporary: Utf8PathBuf) -> Self {
+        let temporary = Some(temporary);
+        match self {
+            Self::Pytest(project) => Self::Pytest(pytest::Project {
+                temporary,
+                ..project
+            }),
+            Self::Maven(project) => Self::Maven(maven::Project {
+                temporary,
+                ..project
+            }),
+        }
+    }
+
+    /// Starts the framework as the user would, or, as a guest, without its own reports.
+    pub(crate) fn start(&self, guest: bool, replay: &[String]) -> Command {
+        match self {
+            Self::Pytest(project) => project.start(guest, replay),
+            Self::Maven(_) => maven::Project::start(guest, &[]),
+        }
+    }
+
+    /// The configuration under which the suite runs.
+    pub(crate) fn setup(&self, suite: &Collected) -> Setup {
+        Setup {
+            root: Utf8PathBuf::from(&suite.root),
+            config_file: suite.config_file.as_ref().map(Utf8PathBuf::from),
+            options: self.options(suite),
+            replay: suite.replay.clone(),
+        }
+    }
+
+    /// Starts the framework for one test alone, under the configuration of the whole suite.
+    ///
+    /// `None` if the framework cannot select it by its name.
+    pub(crate) fn start_alone(&self, setup: &Setup, test: &TestId) -> Option<Command> {
+        match self {
+            Self::Pytest(_) => pytest::Project::start_alone(setup, test),
+            Self::Maven(_) => Some(maven::Project::start(true, std::slice::from_ref(test))),
+        }
+    }
+
+    /// Starts the framework for some tests and some files before them; `None` if it cannot do that.
+    pub(crate) fn start_among(
+        &self,
+        setup: &Setup,
+        files: &[&str],
+        tests: &[TestId],
+    ) -> Option<Command> {
+        match self {
+            Self::Pytest(_) => pytest::Project::start_among(setup, files, tests),
+            // Nothing runs when a class is loaded for the list.
+            Self::Maven(_) if files.is_empty() => Some(maven::Project::start(true, tests)),
+            Self::Maven(_) => None,
+        }
+    }
+
+    /// The user's arguments without the paths and ids among them.
+    pub(crate) fn options(&self, suite: &Collected) -> Vec<String> {
+        match self {
+            Self::Pytest(project) => project.options(suite),
+            Self::Maven(project) => project.args.clone(),
+        }
+    }
+}

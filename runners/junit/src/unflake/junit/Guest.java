@@ -1,0 +1,258 @@
+package unflake.junit;
+
+import java.io.File;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Does what the driver says. It decides nothing. */
+final class Guest {
+    private final Channel channel;
+    private final Plan plan;
+    private final Backend backend;
+    private final Output[] outputs;
+    private final Map<String, Listed> known = new HashMap<>();
+    private final List<String> only = new ArrayList<>();
+    /** Where it is written down what this JVM uses; null if nobody wants to know. */
+    private Usage usage;
+    private final File folder;
+    private final int vm;
+
+    Guest(File folder, int vm, Channel channel, Plan plan, Backend backend, Output[] outputs) {
+        this.folder = folder;
+        this.vm = vm;
+        this.channel = channel;
+        this.plan = plan;
+        this.backend = backend;
+        this.outputs = outputs;
+    }
+
+    /** Obeys commands until there are no more. */
+    void obey() {
+        for (Map<String, Object> command = channel.next(); command != null; command = channel.next()) {
+            String what = String.valueOf(command.get("do"));
+            switch (what) {
+                case "start":
+                    start(command);
+                    break;
+                case "collect":
+                    collect(command);
+                    break;
+                case "run":
+                    run(tests(command), true);
+                    break;
+                case "rerun":
+                    rerun(command);
+                    break;
+                case "twice":
+                    twice(command);
+                    break;
+                case "fork":
+                    channel.say("say", "unforked", "vm", command.get("vm"), "why", "a JVM cannot be copied");
+                    break;
+                case "finish":
+                    channel.say("say", "finished", "status", 0, "extra", 0);
+                    return;
+                default:
+                    throw new IllegalArgumentException("the command " + what + " is not known");
+            }
+        }
+        // The driver is gone.
+        Runtime.getRuntime().halt(1);
+    }
+
+    private void start(Map<String, Object> command) {
+        for (Object argument : (List<?>) command.get("args")) {
+            only.add(String.valueOf(argument));
+        }
+        if (Boolean.TRUE.equals(command.get("watch"))) {
+            usage = new Usage(folder, vm, sources());
+            usage.begin(plan.texts("resources"));
+        }
+        channel.say("say", "parsed", "workers", null, "interactive", false, "collect_only", false);
+    }
+
+    private void collect(Map<String, Object> command) {
+        Object worker = command.get("worker");
+        if (worker instanceof Map) {
+            long number = ((Number) ((Map<?, ?>) worker).get("number")).longValue();
+            System.setProperty("surefire.forkNumber", String.valueOf(number + 1));
+        }
+        List<Object> errors = new ArrayList<>();
+        List<Class<?>> classes = new ArrayList<>();
+        for (String name : wantedClasses()) {
+            try {
+                classes.add(Class.forName(name, false, Guest.class.getClassLoader()));
+            } catch (ClassNotFoundException | LinkageError error) {
+                errors.add(Json.object("where", name, "text", Texts.trace(error)));
+            }
+        }
+        List<Listed> tests = list(classes, errors);
+        Sources sources = sources();
+        Map<String, Integer> copies = new HashMap<>();
+        List<Object> listed = new ArrayList<>();
+        for (Listed test : tests) {
+            test.copy = copies.merge(test.id, 1, Integer::sum) - 1;
+            test.place = listed.size();
+            known.put(test.copy + " " + test.id, test);
+            listed.add(Json.object("test", test.id, "copy", test.copy, "file", sources.file(test.className),
+                    "line", sources.line(test.className, test.method)));
+        }
+        channel.say("say", "tests", "root", plan.text("root"), "config_file", plan.text("basedir") + "/pom.xml",
+                "tests", listed, "errors", errors, "blocked", false, "deselected", 0,
+                "replay", new ArrayList<>(), "positional", new ArrayList<>(), "left_out", new ArrayList<>(),
+                "imported_from", new ArrayList<>());
+    }
+
+    private Sources sources() {
+        List<String> roots = new ArrayList<>(plan.texts("test_sources"));
+        roots.addAll(plan.texts("sources"));
+        roots.addAll(plan.texts("other_sources"));
+        return new Sources(roots, plan.text("root"));
+    }
+
+    /** The classes that Surefire runs; where one test alone is wanted, its own, if it has a class by its name. */
+    private List<String> wantedClasses() {
+        List<String> all = plan.texts("tests");
+        List<String> wanted = new ArrayList<>();
+        for (String test : only) {
+            String own = test.contains("#") ? test.substring(0, test.indexOf('#')) : test;
+            for (String name : all) {
+                if (own.equals(name) || own.startsWith(name + "$")) {
+                    wanted.add(name);
+                }
+            }
+        }
+        return wanted.isEmpty() ? all : wanted;
+    }
+
+    private List<Listed> list(List<Class<?>> classes, List<Object> errors) {
+        try {
+            return backend.list(classes);
+        } catch (RuntimeException | LinkageError error) {
+            // One class spoils the list of all: each by itself, then, and what cannot be listed is told.
+            List<Listed> tests = new ArrayList<>();
+            for (Class<?> type : classes) {
+                try {
+                    List<Class<?>> one = new ArrayList<>();
+                    one.add(type);
+                    tests.addAll(backend.list(one));
+                } catch (RuntimeException | LinkageError own) {
+                    errors.add(Json.object("where", type.getName(), "text", Texts.trace(own)));
+                }
+            }
+            return tests;
+        }
+    }
+
+    private List<Name> tests(Map<String, Object> command) {
+        List<Name> names = new ArrayList<>();
+        for (Object one : (List<?>) command.get("tests")) {
+            names.add(new Name((Map<?, ?>) one));
+        }
+        return names;
+    }
+
+    /** Runs tests in order; those of a class that follow each other as the class has them, together. */
+    private void run(List<Name> names, boolean holdsAfterFailure) {
+        int at = 0;
+        while (at < names.size()) {
+            List<Listed> segment = segment(names, at);
+            if (segment.isEmpty()) {
+                names.get(at).unknown(channel);
+                return;
+            }
+            at += segment.size();
+            Run run = new Run(channel, outputs, segment, at == names.size(), holdsAfterFailure);
+            backend.run(segment.get(0).group, segment, run);
+            if (run.finish("plain")) {
+                return;
+            }
+        }
+    }
+
+    private List<Listed> segment(List<Name> names, int start) {
+        List<Listed> segment = new ArrayList<>();
+        for (int i = start; i < names.size(); i++) {
+            Listed test = known.get(names.get(i).key());
+            if (test == null) {
+                break;
+            }
+            if (!segment.isEmpty()) {
+                Listed last = segment.get(segment.size() - 1);
+                if (test.group != last.group || test.place <= last.place) {
+                    break;
+                }
+            }
+            segment.add(test);
+        }
+        return segment;
+    }
+
+    private void rerun(Map<String, Object> command) {
+        Name name = new Name(command);
+        Listed test = known.get(name.key());
+        if (test == null) {
+            name.unknown(channel);
+            return;
+        }
+        once(test, true, Fixtures.isShared(test.group) ? "rebuilt" : "plain");
+    }
+
+    private void once(Listed test, boolean isLast, String fixtures) {
+        List<Listed> segment = new ArrayList<>();
+        segment.add(test);
+        Run run = new Run(channel, outputs, segment, isLast, false);
+        backend.run(test.group, segment, run);
+        if (usage != null) {
+            usage.update();
+        }
+        run.finish(fixtures);
+    }
+
+    private void twice(Map<String, Object> command) {
+        if (Boolean.TRUE.equals(command.get("apart"))) {
+            channel.say("say", "unforked", "vm", null, "why", "a JVM cannot be copied");
+            return;
+        }
+        List<Name> names = tests(command);
+        Object between = command.get("between");
+        if (between == null) {
+            run(names, false);
+            return;
+        }
+        for (int i = 0; i < names.size(); i++) {
+            Listed test = known.get(names.get(i).key());
+            if (test == null) {
+                names.get(i).unknown(channel);
+                names.get(i).unknown(channel);
+                continue;
+            }
+            once(test, false, "plain");
+            if (between.equals("collect")) {
+                System.gc();
+            }
+            once(test, i + 1 == names.size(), "plain");
+        }
+    }
+
+    /** A test as a command names it. */
+    private static final class Name {
+        private final String test;
+        private final long copy;
+
+        Name(Map<?, ?> words) {
+            test = String.valueOf(words.get("test"));
+            copy = ((Number) words.get("copy")).longValue();
+        }
+
+        String key() {
+            return copy + " " + test;
+        }
+
+        void unknown(Channel channel) {
+            channel.say("say", "unknown", "test", test, "copy", copy);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+package org.junit.platform.engine;
+
+public interface TestSource {
+}

@@ -1,0 +1,9 @@
+package org.junit.platform.launcher.core;
+
+import org.junit.platform.launcher.Launcher;
+
+public class LauncherFactory {
+    public static Launcher create() {
+        return null;
+    }
+}
