@@ -10,6 +10,7 @@ mod hunt;
 mod interrupt;
 mod intersect;
 mod junit;
+mod maven;
 mod nio;
 mod order;
 mod project;
