@@ -18,6 +18,7 @@ pub mod outcome;
 pub mod pattern;
 pub mod plan;
 pub mod policy;
+pub mod quantify;
 pub mod reported;
 pub mod rules;
 pub mod sequential;
