@@ -22,6 +22,7 @@ pub mod quantify;
 pub mod reported;
 pub mod rules;
 pub mod sequential;
+pub mod signature;
 pub mod state;
 pub mod test;
 pub mod trial;
