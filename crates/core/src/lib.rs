@@ -4,6 +4,7 @@
 //! so far and says which experiment to do next, or what it concludes; `unflake-driver` does it.
 
 pub mod change;
+pub mod chart;
 pub mod comparison;
 pub mod cost;
 pub mod event;
