@@ -5,6 +5,8 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::history_args::{HistoryVerb, KeepArgs};
+
 /// Finds flaky tests, says why they flake, and says how far each test can be trusted.
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
@@ -29,6 +31,8 @@ pub(crate) enum Verb {
     Order(Box<OrderArgs>),
     /// Show the tests as the framework finds them
     List(ListArgs),
+    #[command(flatten)]
+    History(HistoryVerb),
 }
 
 const RUN_HELP: &str = "\
@@ -123,6 +127,8 @@ pub(crate) struct RunArgs {
     pub(crate) jobs: Option<usize>,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
 }
 
 #[derive(Clone, Debug, Default, Parser)]
@@ -138,6 +144,8 @@ pub(crate) struct TriageArgs {
     pub(crate) against: AgainstArgs,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
 }
 
 #[derive(Clone, Debug, Default, Parser)]
@@ -170,6 +178,8 @@ pub(crate) struct NioArgs {
     /// Also write JUnit XML to this file
     #[arg(long, value_name = "FILE", help_heading = "Result")]
     pub(crate) junit: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
 }
 
 #[derive(Clone, Debug, Default, Parser)]
@@ -211,6 +221,8 @@ pub(crate) struct OrderArgs {
     /// Also write JUnit XML to this file
     #[arg(long, value_name = "FILE", help_heading = "Result")]
     pub(crate) junit: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -352,7 +364,7 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// A time with its unit.
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let units = [("h", 3600.0), ("m", 60.0), ("s", 1.0)];
     let (number, unit) = units
         .into_iter()

@@ -35,6 +35,7 @@ pub(crate) fn nio(args: &NioArgs) -> anyhow::Result<Exit> {
             junit: args.junit.clone(),
             ..ResultArgs::default()
         },
+        keep: args.keep.clone(),
         ..RunArgs::default()
     };
     examine(&run_args, Invocation::of_nio, move |session: Session| {

@@ -44,6 +44,7 @@ pub(crate) fn order(args: &OrderArgs) -> anyhow::Result<Exit> {
             junit: args.junit.clone(),
             ..ResultArgs::default()
         },
+        keep: args.keep.clone(),
         ..RunArgs::default()
     };
     examine(&run_args, Invocation::of_order, move |session: Session| {

@@ -19,7 +19,8 @@ use unflake_driver::session::{Session, Wish};
 use crate::Exit;
 use crate::args::{Format, RunArgs};
 use crate::console::Console;
-use crate::explain::Trouble;
+use crate::explain::{Trouble, explain};
+use crate::history::recorder::Recorder;
 use crate::repeat::Invocation;
 use crate::report::{Report, github, human, json, junit, markdown};
 use crate::settings::Settings;
@@ -35,7 +36,11 @@ pub(crate) fn examine(
     work: impl FnOnce(Session) -> Result<(), RunError> + Send + 'static,
 ) -> anyhow::Result<Exit> {
     let started = Instant::now();
-    let Settings { wish, policy } = Settings::for_run(args)?;
+    let Settings {
+        wish,
+        policy,
+        store,
+    } = Settings::for_run(args)?;
     let junit = args.result.junit.as_deref().map(create).transpose()?;
     let mut report = Report::new(invocation(args, &wish.project.folder));
     let interrupter = Arc::new(Mutex::new(None));
@@ -48,8 +53,14 @@ pub(crate) fn examine(
     };
     ctrlc::set_handler(stop).context("cannot listen for Ctrl-C")?;
     let again = wish.clone();
-    if !watch(wish, work, &interrupter, &mut report)? {
+    let mut recorder = store.map(|store| Recorder::new(&store, &wish.project.folder));
+    if !watch(wish, work, &interrupter, &mut report, recorder.as_mut())? {
         return Ok(Exit::OurBug);
+    }
+    if let Some(Err(error)) = recorder.map(Recorder::finish) {
+        let error = anyhow::Error::from(error).context("these runs are not in the history");
+        // What the history lacks changes nothing about the tests.
+        drop(writeln!(std::io::stderr(), "{}", explain(&error).0));
     }
     if args.explain && !explain_order(args, again, &interrupter, &mut report)? {
         return Ok(Exit::OurBug);
@@ -73,6 +84,7 @@ fn watch(
     work: impl FnOnce(Session) -> Result<(), RunError> + Send + 'static,
     interrupter: &Mutex<Option<Interrupter>>,
     report: &mut Report,
+    mut recorder: Option<&mut Recorder>,
 ) -> anyhow::Result<bool> {
     let (sender, events) = channel::<Event>();
     let session = Session::new(wish, sender).map_err(RunError::from)?;
@@ -82,6 +94,9 @@ fn watch(
     while let Ok(first) = events.recv() {
         for event in std::iter::once(first).chain(events.try_iter()) {
             console.show(&event);
+            if let Some(recorder) = recorder.as_deref_mut() {
+                recorder.read(&event);
+            }
             report.read(event);
         }
         // Nobody reads a screen faster, and the tests can use the processor.
@@ -118,6 +133,7 @@ fn explain_order(
         move |session| session.order(&ordering),
         interrupter,
         &mut found,
+        None,
     )?;
     for finding in &mut report.findings {
         let explained = found

@@ -21,17 +21,23 @@ use crate::args::{
 };
 use crate::config::{Config, ConfigError, IntersectConfig, Share};
 use crate::explain::Trouble;
+use crate::history::place;
 
 /// What a run is to do, and what its result means.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) wish: Wish,
     pub(crate) policy: Policy,
+    /// The history that the runs are added to, if they are.
+    pub(crate) store: Option<Utf8PathBuf>,
 }
 
 impl Settings {
     pub(crate) fn for_run(args: &RunArgs) -> anyhow::Result<Self> {
         let (project, config, path) = read_project(&args.project)?;
+        let is_kept = !args.keep.no_record && config.history.record != Some(false);
+        let typed = args.keep.place.store.as_deref();
+        let store = is_kept.then(|| place::find(typed, &project.folder, &config, path.as_deref()));
         let path = path.unwrap_or_default();
         let run = &config.run;
         let rungs = Rungs::default();
@@ -75,7 +81,11 @@ impl Settings {
             flaky: read_flaky(args.result.flaky, run.flaky.as_deref(), &path)?,
             max_flaky: args.result.max_flaky.or(run.max_flaky),
         };
-        Ok(Self { wish, policy })
+        Ok(Self {
+            wish,
+            policy,
+            store,
+        })
     }
 
     pub(crate) fn for_list(args: &ProjectArgs) -> anyhow::Result<Wish> {

@@ -33,6 +33,15 @@ pub trait Store {
     /// One test's runs in a range of times, in the order of time: all that the page of a test shows.
     fn runs_of(&self, tests: &[u32], from: i64, to: i64) -> Result<Vec<KeptRun>, StoreError>;
 
+    /// Visits the runs that count, of some streams in a range of times: time, test, and whether it failed.
+    fn visit_runs(
+        &self,
+        streams: &[u32],
+        from: i64,
+        to: i64,
+        visit: &mut dyn FnMut(i64, u32, bool),
+    ) -> Result<(), StoreError>;
+
     /// All labels in the order in which they were added.
     fn labels(&self) -> Result<Vec<Label>, StoreError>;
 
@@ -46,6 +55,11 @@ pub trait Store {
 
     /// The mean duration of each test's runs, in seconds, over its last runs.
     fn durations(&self) -> Result<Vec<(u32, f64)>, StoreError>;
+}
+
+/// What tells bytes from all others.
+pub fn digest_of(bytes: &[u8]) -> [u8; 32] {
+    *blake3::hash(bytes).as_bytes()
 }
 
 /// Runs that want to be added.

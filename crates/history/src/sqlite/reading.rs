@@ -1,10 +1,12 @@
 //! Reading runs, labels and what belongs to them.
 
+use std::collections::{HashMap, HashSet};
+
 use rusqlite::Row;
 
 use super::{Sqlite, blocks, revision};
 use crate::daily::{DailyCount, FlakyRule};
-use crate::run::{Label, Provenance, TestName};
+use crate::run::{Ended, Label, Provenance, TestName};
 use crate::store::{Appended, KeptRun, Source, Store, StoreError, Stream};
 
 impl Store for Sqlite {
@@ -78,6 +80,30 @@ impl Store for Sqlite {
         Ok(runs)
     }
 
+    fn visit_runs(
+        &self,
+        streams: &[u32],
+        from: i64,
+        to: i64,
+        visit: &mut dyn FnMut(i64, u32, bool),
+    ) -> Result<(), StoreError> {
+        let of: Vec<(u32, u32)> = self.read("SELECT id, stream FROM provenance", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+        let wanted = of.iter().filter(|(_, stream)| streams.contains(stream));
+        let wanted: HashSet<u32> = wanted.map(|(provenance, _)| *provenance).collect();
+        let all = "SELECT time, test, outcome, provenance FROM run WHERE attempt = 1 AND time BETWEEN ?1 AND ?2";
+        self.each(all, (from, to), |row| {
+            let ended = Ended::from_number(row.get(2)?).filter(|ended| ended.counts());
+            if let Some(ended) = ended
+                && wanted.contains(&row.get(3)?)
+            {
+                visit(row.get(0)?, row.get(1)?, ended.is_failure());
+            }
+            Ok(())
+        })
+    }
+
     fn labels(&self) -> Result<Vec<Label>, StoreError> {
         let all = "SELECT label.time, test.name, test.copy, test.by_framework, label.run, label.kind, \
                    label.value, label.author FROM label JOIN test ON test.id = label.test ORDER BY label.id";
@@ -103,28 +129,61 @@ impl Store for Sqlite {
         from: i64,
         to: i64,
     ) -> Result<Vec<(String, i64)>, StoreError> {
-        let all = "SELECT provenance.revision, min(run.time), provenance.stream \
-                   FROM run JOIN provenance ON provenance.id = run.provenance \
-                   WHERE run.time BETWEEN ?1 AND ?2 AND provenance.revision <> '' \
-                   GROUP BY provenance.revision, provenance.stream ORDER BY min(run.time)";
-        let found: Vec<(String, i64, u32)> = self.read(all, (from, to), |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        let known = "SELECT id, revision, stream FROM provenance WHERE revision <> ''";
+        let known: Vec<(u32, String, u32)> =
+            self.read(known, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let of: HashMap<u32, String> = known
+            .into_iter()
+            .filter(|(_, _, stream)| streams.contains(stream))
+            .map(|(provenance, revision, _)| (provenance, revision))
+            .collect();
+        if of.is_empty() {
+            return Ok(Vec::new());
+        }
+        // A revision begins with its first run ever, which may be before the range.
+        let all = "SELECT provenance, min(time) FROM run WHERE time <= ?1 GROUP BY provenance";
+        let mut first: HashMap<&str, i64> = HashMap::new();
+        self.each(all, [to], |row| {
+            if let Some(revision) = of.get(&row.get(0)?) {
+                let time: i64 = row.get(1)?;
+                let known = first.entry(revision).or_insert(time);
+                *known = time.min(*known);
+            }
+            Ok(())
         })?;
-        let found = found.into_iter();
-        let found = found.filter(|(_, _, stream)| streams.is_empty() || streams.contains(stream));
-        Ok(found.map(|(revision, time, _)| (revision, time)).collect())
+        let mut found: Vec<(String, i64)> = first
+            .into_iter()
+            .filter(|(_, time)| *time >= from)
+            .map(|(revision, time)| (revision.to_owned(), time))
+            .collect();
+        found.sort_by(|one, other| one.1.cmp(&other.1).then_with(|| one.0.cmp(&other.0)));
+        Ok(found)
     }
 
     fn durations(&self) -> Result<Vec<(u32, f64)>, StoreError> {
-        // The last million runs say enough about how long tests take.
+        // The last runs say enough about how long tests take.
         let all = "SELECT test, avg(duration) / 1e6 FROM run \
-                   WHERE id > (SELECT max(id) FROM run) - 1000000 AND duration IS NOT NULL \
+                   WHERE id > (SELECT max(id) FROM run) - 200000 AND duration IS NOT NULL \
                    GROUP BY test ORDER BY test";
         self.read(all, [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 }
 
 impl Sqlite {
+    fn each(
+        &self,
+        query: &str,
+        parameters: impl rusqlite::Params,
+        mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.connection.prepare(query).map_err(self.trouble())?;
+        let mut rows = statement.query(parameters).map_err(self.trouble())?;
+        while let Some(row) = rows.next().map_err(self.trouble())? {
+            each(row).map_err(self.trouble())?;
+        }
+        Ok(())
+    }
+
     fn read<T>(
         &self,
         query: &str,
