@@ -12,11 +12,11 @@ use crate::batch::Batch;
 use crate::run::{Label, More, Provenance, Row, TestName};
 use crate::store::{Appended, Refused, Source, StoreError};
 
-const INSERT_RUN: &str = "INSERT INTO run(test, time, outcome, provenance, import, attempt, duration) \
-                          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-const INSERT_FULL_RUN: &str = "INSERT INTO run(test, time, outcome, provenance, import, attempt, \
-                               duration, rung, vm, signature, bug, verdict) \
-                               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+const INSERT_DETAIL: &str = "INSERT INTO detail(run, rung, vm, signature, bug, verdict) \
+                             VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
+/// So many runs are written by one statement: each statement has a price of its own.
+const TOGETHER: usize = 64;
 
 /// So many signatures are remembered while a source is written.
 const SIGNATURES: usize = 100_000;
@@ -89,6 +89,8 @@ impl Sqlite {
 struct Writer<'a> {
     transaction: &'a Transaction<'a>,
     import: i64,
+    /// The number that the next run gets. Nobody else writes meanwhile.
+    next: i64,
     runs: u64,
     /// The numbers of the batch's tests and provenances, the latter with their streams.
     tests: Vec<i64>,
@@ -100,11 +102,15 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn begin(transaction: &'a Transaction<'a>, name: &str) -> rusqlite::Result<Self> {
         // Its digest is known at the end only. Nobody sees it before.
-        let add = "INSERT INTO import(digest, source, runs) VALUES (x'', ?1, 0)";
+        let add = "INSERT INTO import(digest, source, first, last) VALUES (x'', ?1, 0, -1)";
         transaction.execute(add, [name])?;
+        let import = transaction.last_insert_rowid();
+        let last = "SELECT coalesce(max(id), 0) FROM run";
+        let last: i64 = transaction.query_row(last, [], |row| row.get(0))?;
         Ok(Self {
             transaction,
-            import: transaction.last_insert_rowid(),
+            import,
+            next: last + 1,
             runs: 0,
             tests: Vec::new(),
             provenances: Vec::new(),
@@ -125,50 +131,53 @@ impl<'a> Writer<'a> {
             let found = find_provenance(self.transaction, provenance)?;
             self.provenances.push(found);
         }
-        let mut insert = self.transaction.prepare_cached(INSERT_RUN)?;
-        for row in &batch.rows {
-            let test = self.tests[row.test as usize];
-            let (provenance, stream) = self.provenances[row.provenance as usize];
-            match &row.more {
-                None => {
-                    insert.execute(params![
-                        test,
-                        row.time,
-                        row.ended.number(),
-                        provenance,
-                        self.import,
-                        row.attempt,
-                        row.duration
-                    ])?;
-                }
-                Some(more) => self.write_full(row, more, test, provenance)?,
-            }
-            self.runs += 1;
-            self.builder.add(row, test, stream)?;
+        for rows in batch.rows.chunks(TOGETHER) {
+            self.write_runs(rows)?;
         }
         Ok(())
     }
 
-    fn write_full(
-        &mut self,
-        row: &Row,
-        more: &More,
-        test: i64,
-        provenance: i64,
-    ) -> rusqlite::Result<()> {
+    fn write_runs(&mut self, rows: &[Row]) -> rusqlite::Result<()> {
+        let mut insert = self.transaction.prepare_cached(&insert_runs(rows.len()))?;
+        for (place, (number, row)) in (self.next..).zip(rows).enumerate() {
+            let (provenance, _) = self.provenances[row.provenance as usize];
+            let values = [
+                number,
+                self.tests[row.test as usize],
+                row.time,
+                i64::from(row.ended.number()),
+                provenance,
+                i64::from(row.attempt),
+            ];
+            let first = place * (values.len() + 1) + 1;
+            for (at, value) in values.into_iter().enumerate() {
+                insert.raw_bind_parameter(first + at, value)?;
+            }
+            insert.raw_bind_parameter(first + values.len(), row.duration)?;
+        }
+        insert.raw_execute()?;
+        drop(insert);
+        for (number, row) in (self.next..).zip(rows) {
+            if let Some(more) = &row.more {
+                self.write_detail(number, more)?;
+            }
+            let (_, stream) = self.provenances[row.provenance as usize];
+            self.builder
+                .add(row, number, self.tests[row.test as usize], stream)?;
+            self.runs += 1;
+        }
+        self.next += i64::try_from(rows.len()).unwrap_or(0);
+        Ok(())
+    }
+
+    fn write_detail(&mut self, run: i64, more: &More) -> rusqlite::Result<()> {
         let signature = match &more.signature {
             None => None,
             Some(found) => Some(self.find_signature(found, &more.message)?),
         };
-        let mut insert = self.transaction.prepare_cached(INSERT_FULL_RUN)?;
+        let mut insert = self.transaction.prepare_cached(INSERT_DETAIL)?;
         insert.execute(params![
-            test,
-            row.time,
-            row.ended.number(),
-            provenance,
-            self.import,
-            row.attempt,
-            row.duration,
+            run,
             more.rung,
             more.vm,
             signature,
@@ -198,12 +207,13 @@ impl<'a> Writer<'a> {
 
     /// False if a source with this digest is there already.
     fn end(self, digest: [u8; 32]) -> rusqlite::Result<bool> {
-        self.builder.end()?;
-        let update = "UPDATE import SET digest = ?1, runs = ?2 WHERE id = ?3";
-        let runs = i64::try_from(self.runs).unwrap_or(i64::MAX);
+        self.builder.end(self.next - 1)?;
+        let update = "UPDATE import SET digest = ?1, first = ?2, last = ?3 WHERE id = ?4";
+        let last = self.next - 1;
+        let first = self.next - i64::try_from(self.runs).unwrap_or(0);
         match self
             .transaction
-            .execute(update, params![digest, runs, self.import])
+            .execute(update, params![digest, first, last, self.import])
         {
             Ok(_) => Ok(true),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
@@ -212,6 +222,19 @@ impl<'a> Writer<'a> {
             Err(error) => Err(error),
         }
     }
+}
+
+/// A statement that adds so many runs.
+fn insert_runs(count: usize) -> String {
+    let mut text =
+        "INSERT INTO run(id, test, time, outcome, provenance, attempt, duration) VALUES "
+            .to_owned();
+    for at in 0..count {
+        let comma = if at == 0 { "" } else { "," };
+        text.push_str(comma);
+        text.push_str("(?,?,?,?,?,?,?)");
+    }
+    text
 }
 
 fn find_test(connection: &Connection, test: &TestName) -> rusqlite::Result<i64> {

@@ -55,7 +55,13 @@ impl<'a> Builder<'a> {
     }
 
     /// Counts a run that was just added.
-    pub(super) fn add(&mut self, row: &Row, test: i64, stream: u32) -> rusqlite::Result<()> {
+    pub(super) fn add(
+        &mut self,
+        row: &Row,
+        run: i64,
+        test: i64,
+        stream: u32,
+    ) -> rusqlite::Result<()> {
         self.waiting += 1;
         if row.attempt == 1 && row.ended.counts() {
             let key = Key {
@@ -70,25 +76,23 @@ impl<'a> Builder<'a> {
                 .push((key, Tally::of(row.ended, has_bug, verdict)));
         }
         if self.waiting >= FULL {
-            self.write()?;
+            self.write(run)?;
         }
         Ok(())
     }
 
     /// Makes the last block, if it is worth it.
-    pub(super) fn end(mut self) -> rusqlite::Result<()> {
+    pub(super) fn end(mut self, last: i64) -> rusqlite::Result<()> {
         if self.waiting >= WORTHWHILE {
-            self.write()?;
+            self.write(last)?;
         }
         Ok(())
     }
 
-    fn write(&mut self) -> rusqlite::Result<()> {
+    /// Makes a block of all runs up to `last`.
+    fn write(&mut self, last: i64) -> rusqlite::Result<()> {
         let mut counts = mem::take(&mut self.counts);
         merge(&mut counts);
-        let last: i64 =
-            self.connection
-                .query_row("SELECT coalesce(max(id), 0) FROM run", [], |row| row.get(0))?;
         let add = "INSERT INTO block(first, last, counts) VALUES (?1, ?2, ?3)";
         let mut add = self.connection.prepare_cached(add)?;
         add.execute(params![self.first, last, encode(&counts)])?;
@@ -132,8 +136,10 @@ fn visit_loose(
     first: i64,
     mut visit: impl FnMut(Key, Tally),
 ) -> rusqlite::Result<usize> {
-    let loose = "SELECT run.test, run.time, run.outcome, provenance.stream, run.attempt, run.bug IS NOT NULL, \
-                 run.verdict FROM run JOIN provenance ON provenance.id = run.provenance WHERE run.id >= ?1";
+    let loose = "SELECT run.test, run.time, run.outcome, provenance.stream, run.attempt, \
+                 detail.bug IS NOT NULL, detail.verdict \
+                 FROM run JOIN provenance ON provenance.id = run.provenance \
+                 LEFT JOIN detail ON detail.run = run.id WHERE run.id >= ?1";
     let mut loose = connection.prepare(loose)?;
     let mut rows = loose.query([first])?;
     let mut count = 0;

@@ -68,11 +68,12 @@ impl Store for Sqlite {
         for test in tests {
             let all = "SELECT run.id, run.time, outcome.name, run.attempt, run.duration, \
                        provenance.revision, stream.branch, stream.release, provenance.environment, \
-                       provenance.job, signature.text, signature.example, run.bug, run.verdict \
+                       provenance.job, signature.text, signature.example, detail.bug, detail.verdict \
                        FROM run JOIN outcome ON outcome.id = run.outcome \
                        JOIN provenance ON provenance.id = run.provenance \
                        JOIN stream ON stream.id = provenance.stream \
-                       LEFT JOIN signature ON signature.id = run.signature \
+                       LEFT JOIN detail ON detail.run = run.id \
+                       LEFT JOIN signature ON signature.id = detail.signature \
                        WHERE run.test = ?1 AND run.time BETWEEN ?2 AND ?3 ORDER BY run.time, run.id";
             runs.extend(self.read(all, (test, from, to), to_kept_run)?);
         }

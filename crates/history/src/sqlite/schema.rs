@@ -19,57 +19,63 @@ const TABLES: &str = "
 CREATE TABLE test(
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, copy INTEGER NOT NULL, by_framework INTEGER NOT NULL,
     UNIQUE(name, copy, by_framework)
-) STRICT;
+);
 -- Branch and release together; what is not known is empty.
 CREATE TABLE stream(
     id INTEGER PRIMARY KEY, branch TEXT NOT NULL, release TEXT NOT NULL, UNIQUE(branch, release)
-) STRICT;
+);
 -- Where runs come from.
 CREATE TABLE provenance(
     id INTEGER PRIMARY KEY, stream INTEGER NOT NULL REFERENCES stream(id), revision TEXT NOT NULL,
     environment TEXT NOT NULL, job TEXT NOT NULL, UNIQUE(stream, revision, environment, job)
-) STRICT;
+);
 -- What failures of the same kind have in common, and one of their messages.
 CREATE TABLE signature(
     id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, example TEXT NOT NULL
-) STRICT;
+);
 CREATE TABLE outcome(
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, is_pass INTEGER NOT NULL, is_failure INTEGER NOT NULL
-) STRICT;
--- What was added, by the digest of its bytes: nothing is added twice.
+);
+-- What was added, by the digest of its bytes: nothing is added twice. Its runs are first..last.
 CREATE TABLE import(
-    id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, source TEXT NOT NULL, runs INTEGER NOT NULL
-) STRICT;
+    id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, source TEXT NOT NULL, first INTEGER NOT NULL,
+    last INTEGER NOT NULL
+);
 -- time: milliseconds since 1970. duration: microseconds. attempt: 1 is the run itself, 2 and up are reruns
 -- after it, 0 is an experiment that says nothing about how often the test fails.
 CREATE TABLE run(
     id INTEGER PRIMARY KEY, test INTEGER NOT NULL, time INTEGER NOT NULL, outcome INTEGER NOT NULL,
-    provenance INTEGER NOT NULL, import INTEGER NOT NULL, attempt INTEGER NOT NULL, duration INTEGER,
-    rung TEXT, vm INTEGER, signature INTEGER, bug TEXT, verdict TEXT
-) STRICT;
+    provenance INTEGER NOT NULL, attempt INTEGER NOT NULL, duration INTEGER
+);
+-- What is known of few runs only.
+CREATE TABLE detail(
+    run INTEGER PRIMARY KEY, rung TEXT, vm INTEGER, signature INTEGER, bug TEXT, verdict TEXT
+);
 -- What was said later about a test, or one of its runs.
 CREATE TABLE label(
     id INTEGER PRIMARY KEY, time INTEGER NOT NULL, test INTEGER NOT NULL, run INTEGER, kind TEXT NOT NULL,
     value TEXT NOT NULL, author TEXT NOT NULL
-) STRICT;
+);
 -- Counts of runs first..last by test, day and stream, packed: made from the runs, and made again if lost.
-CREATE TABLE block(first INTEGER PRIMARY KEY, last INTEGER NOT NULL, counts BLOB NOT NULL) STRICT;
+CREATE TABLE block(first INTEGER PRIMARY KEY, last INTEGER NOT NULL, counts BLOB NOT NULL);
 
 -- For people.
 CREATE VIEW runs AS
 SELECT run.id, test.name AS test, test.copy,
     strftime('%Y-%m-%dT%H:%M:%fZ', run.time / 1000.0, 'unixepoch') AS time,
     outcome.name AS outcome, run.attempt, run.duration / 1e6 AS seconds, stream.branch, stream.release,
-    provenance.revision, provenance.environment, provenance.job, run.rung, run.vm,
-    signature.text AS signature, run.bug, run.verdict, import.source
+    provenance.revision, provenance.environment, provenance.job, detail.rung, detail.vm,
+    signature.text AS signature, detail.bug, detail.verdict, import.source
 FROM run JOIN test ON test.id = run.test JOIN outcome ON outcome.id = run.outcome
 JOIN provenance ON provenance.id = run.provenance JOIN stream ON stream.id = provenance.stream
-JOIN import ON import.id = run.import LEFT JOIN signature ON signature.id = run.signature;
+JOIN import ON run.id BETWEEN import.first AND import.last
+LEFT JOIN detail ON detail.run = run.id LEFT JOIN signature ON signature.id = detail.signature;
 CREATE VIEW daily_counts AS
 SELECT run.test AS test, run.time / 86400000 - (run.time % 86400000 < 0) AS day, provenance.stream AS stream,
     count(*) AS runs, sum(outcome.is_failure) AS failures,
-    sum(outcome.is_failure AND run.bug IS NOT NULL) AS with_bug
+    sum(outcome.is_failure AND detail.bug IS NOT NULL) AS with_bug
 FROM run JOIN outcome ON outcome.id = run.outcome JOIN provenance ON provenance.id = run.provenance
+LEFT JOIN detail ON detail.run = run.id
 WHERE run.attempt = 1 AND (outcome.is_pass OR outcome.is_failure)
 GROUP BY run.test, day, provenance.stream;
 ";
