@@ -5,7 +5,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::args::{ProjectArgs, parse_share, parse_time};
+use crate::args::{parse_share, parse_time};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HistoryVerb {
@@ -283,8 +283,12 @@ pub(crate) enum PriorArg {
 pub(crate) struct NextArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
-    #[command(flatten)]
-    pub(crate) project: ProjectArgs,
+    /// With --run: the project's interpreter [default: as with `unflake run`]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) python: Option<Utf8PathBuf>,
+    /// With --run: arguments for pytest, after `--`
+    #[arg(last = true, value_name = "PYTEST ARGS", allow_hyphen_values = true)]
+    pub(crate) framework_args: Vec<String>,
     /// So many tests as fit into this time
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) budget: Option<Duration>,

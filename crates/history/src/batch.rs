@@ -1,7 +1,6 @@
 //! Runs on their way into a store, some ten thousand at a time, with each name in them once.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
 use std::mem;
 
 use crate::run::{Provenance, Row, TestName};
@@ -28,8 +27,11 @@ pub struct Batch {
 /// Gathers runs into batches, and hands out each that is full.
 pub struct Packer<F> {
     batch: Batch,
-    tests: HashMap<u64, Vec<(TestName, u32)>>,
-    hasher: RandomState,
+    /// Places of tests: those of reports, the framework's own, and those with namesakes. Ten million names
+    /// are looked up in these, so that each look must be one.
+    reported: HashMap<String, u32>,
+    own: HashMap<String, u32>,
+    namesakes: HashMap<TestName, u32>,
     test_count: u32,
     provenances: HashMap<Provenance, u32>,
     provenance_count: u32,
@@ -47,8 +49,9 @@ impl<F: FnMut(Batch) -> Result<(), E>, E> Packer<F> {
                 is_fresh: true,
                 ..Batch::default()
             },
-            tests: HashMap::new(),
-            hasher: RandomState::new(),
+            reported: HashMap::new(),
+            own: HashMap::new(),
+            namesakes: HashMap::new(),
             test_count: 0,
             provenances: HashMap::new(),
             provenance_count: 0,
@@ -71,23 +74,23 @@ impl<F: FnMut(Batch) -> Result<(), E>, E> Packer<F> {
 
     /// The place of a test.
     pub fn test(&mut self, name: &str, copy: u32, is_own: bool) -> u32 {
-        let hash = self.hasher.hash_one((name, copy, is_own));
-        let known = self.tests.entry(hash).or_default();
-        for (test, place) in known.iter() {
-            if test.name == name && test.copy == copy && test.is_own == is_own {
-                return *place;
-            }
-        }
-        let test = TestName {
-            name: name.to_owned(),
-            copy,
-            is_own,
+        let known = match (copy, is_own) {
+            (0, false) => self.reported.get(name),
+            (0, true) => self.own.get(name),
+            (1.., _) => self.namesakes.get(&to_test(name, copy, is_own)),
         };
+        if let Some(place) = known {
+            return *place;
+        }
         let place = self.test_count;
-        known.push((test.clone(), place));
-        self.batch.tests.push(test);
         self.test_count += 1;
-        self.bytes += name.len() + 100;
+        self.bytes += name.len() * 2 + 100;
+        self.batch.tests.push(to_test(name, copy, is_own));
+        match (copy, is_own) {
+            (0, false) => self.reported.insert(name.to_owned(), place),
+            (0, true) => self.own.insert(name.to_owned(), place),
+            (1.., _) => self.namesakes.insert(to_test(name, copy, is_own), place),
+        };
         place
     }
 
@@ -111,7 +114,9 @@ impl<F: FnMut(Batch) -> Result<(), E>, E> Packer<F> {
         if self.batch.rows.len() >= ROWS {
             self.flush()?;
             if self.bytes > MOST_BYTES {
-                self.tests.clear();
+                self.reported.clear();
+                self.own.clear();
+                self.namesakes.clear();
                 self.provenances.clear();
                 self.test_count = 0;
                 self.provenance_count = 0;
@@ -130,5 +135,13 @@ impl<F: FnMut(Batch) -> Result<(), E>, E> Packer<F> {
         }
         let batch = mem::take(&mut self.batch);
         (self.hand_out)(batch)
+    }
+}
+
+fn to_test(name: &str, copy: u32, is_own: bool) -> TestName {
+    TestName {
+        name: name.to_owned(),
+        copy,
+        is_own,
     }
 }

@@ -24,7 +24,7 @@ use super::question::Question;
 use super::recorder::Recorder;
 use super::{print, table};
 use crate::Exit;
-use crate::args::{AgainstArgs, LadderArgs, RunArgs, When};
+use crate::args::{AgainstArgs, LadderArgs, ProjectArgs, RunArgs, When};
 use crate::explain::Trouble;
 use crate::history_args::NextArgs;
 use crate::printable::printable;
@@ -101,7 +101,11 @@ pub(super) fn run(
 /// A run of one test without reruns.
 fn to_wish(args: &NextArgs) -> anyhow::Result<Wish> {
     let run_args = RunArgs {
-        project: args.project.clone(),
+        project: ProjectArgs {
+            python: args.python.clone(),
+            config: args.question.config.clone(),
+            framework_args: args.framework_args.clone(),
+        },
         immediate: Some(0),
         end: Some(0),
         ladder: LadderArgs {

@@ -46,6 +46,7 @@ pub(super) fn read<R: BufRead, F: FnMut(Batch) -> Result<(), ()>>(
         fields,
         wish,
         places: HashMap::new(),
+        key: Vec::new(),
         generation: packer.generation(),
     };
     let mut record = ByteRecord::new();
@@ -96,6 +97,7 @@ struct Lines<'a> {
     wish: &'a Wish,
     /// Where the provenances of these fields are.
     places: HashMap<Vec<u8>, u32>,
+    key: Vec<u8>,
     generation: u64,
 }
 
@@ -193,8 +195,12 @@ impl Lines<'_> {
             line.environment,
             line.job,
         ];
-        let key = parts.join(&0);
-        if let Some(place) = self.places.get(&key) {
+        self.key.clear();
+        for part in parts {
+            self.key.extend_from_slice(part);
+            self.key.push(0);
+        }
+        if let Some(place) = self.places.get(&self.key) {
             return *place;
         }
         let given = &self.wish.provenance;
@@ -213,7 +219,7 @@ impl Lines<'_> {
             job: or_given(line.job, &given.job),
         };
         let place = packer.provenance(&provenance);
-        self.places.insert(key, place);
+        self.places.insert(self.key.clone(), place);
         place
     }
 }

@@ -89,7 +89,7 @@ impl Sqlite {
 struct Writer<'a> {
     transaction: &'a Transaction<'a>,
     import: i64,
-    /// The number that the next run gets. Nobody else writes meanwhile.
+    /// The number that the next run gets: one more than the largest, as nobody else writes meanwhile.
     next: i64,
     runs: u64,
     /// The numbers of the batch's tests and provenances, the latter with their streams.
@@ -139,10 +139,9 @@ impl<'a> Writer<'a> {
 
     fn write_runs(&mut self, rows: &[Row]) -> rusqlite::Result<()> {
         let mut insert = self.transaction.prepare_cached(&insert_runs(rows.len()))?;
-        for (place, (number, row)) in (self.next..).zip(rows).enumerate() {
+        for (place, row) in rows.iter().enumerate() {
             let (provenance, _) = self.provenances[row.provenance as usize];
             let values = [
-                number,
                 self.tests[row.test as usize],
                 row.time,
                 i64::from(row.ended.number()),
@@ -227,12 +226,11 @@ impl<'a> Writer<'a> {
 /// A statement that adds so many runs.
 fn insert_runs(count: usize) -> String {
     let mut text =
-        "INSERT INTO run(id, test, time, outcome, provenance, attempt, duration) VALUES "
-            .to_owned();
+        "INSERT INTO run(test, time, outcome, provenance, attempt, duration) VALUES ".to_owned();
     for at in 0..count {
         let comma = if at == 0 { "" } else { "," };
         text.push_str(comma);
-        text.push_str("(?,?,?,?,?,?,?)");
+        text.push_str("(?,?,?,?,?,?)");
     }
     text
 }
