@@ -5,6 +5,8 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::history_args::{HistoryVerb, KeepArgs};
+
 /// Finds flaky tests, says why they flake, and says how far each test can be trusted.
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
@@ -29,6 +31,8 @@ pub(crate) enum Verb {
     Order(Box<OrderArgs>),
     /// Show the tests as the framework finds them
     List(ListArgs),
+    #[command(flatten)]
+    History(HistoryVerb),
 }
 
 const RUN_HELP: &str = "\
@@ -133,6 +137,8 @@ pub(crate) struct RunArgs {
     pub(crate) jobs: Option<usize>,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
 }
 
 #[derive(Clone, Debug, Default, Parser)]
@@ -148,6 +154,8 @@ pub(crate) struct TriageArgs {
     pub(crate) against: AgainstArgs,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
 }
 
 #[derive(Clone, Debug, Default, Parser)]
@@ -216,6 +224,8 @@ pub(crate) struct ExperimentArgs {
     /// Also write JUnit XML to this file
     #[arg(long, value_name = "FILE", help_heading = "Result")]
     pub(crate) junit: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
 }
 
 impl ExperimentArgs {
@@ -233,6 +243,7 @@ impl ExperimentArgs {
                 junit: self.junit.clone(),
                 ..ResultArgs::default()
             },
+            keep: self.keep.clone(),
             ..RunArgs::default()
         }
     }
@@ -377,7 +388,7 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// A time with its unit.
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let units = [("h", 3600.0), ("m", 60.0), ("s", 1.0)];
     let (number, unit) = units
         .into_iter()

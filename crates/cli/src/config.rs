@@ -18,6 +18,38 @@ pub(crate) struct Config {
     pub(crate) intersect: IntersectConfig,
     #[serde(rename = "override")]
     pub(crate) overrides: Vec<OverrideConfig>,
+    pub(crate) history: HistoryConfig,
+    pub(crate) baseline: BaselineConfig,
+    #[serde(rename = "release")]
+    pub(crate) releases: Vec<ReleaseConfig>,
+}
+
+/// The table `[history]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub(crate) struct HistoryConfig {
+    pub(crate) store: Option<Utf8PathBuf>,
+    pub(crate) record: Option<bool>,
+}
+
+/// The table `[baseline]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub(crate) struct BaselineConfig {
+    pub(crate) release: Option<String>,
+    pub(crate) cycle_days: Option<i32>,
+    pub(crate) days: Option<i32>,
+    pub(crate) current_days: Option<i32>,
+    pub(crate) branch: Option<String>,
+}
+
+/// A table `[[release]]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub(crate) struct ReleaseConfig {
+    pub(crate) id: String,
+    pub(crate) from: Option<String>,
+    pub(crate) to: Option<String>,
 }
 
 /// The table `[intersect]`.
@@ -96,7 +128,17 @@ fn suggest(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |key| format!("; did you mean `{key}`?"))
 }
 
-const TOP_KEYS: [&str; 3] = ["run", "intersect", "override"];
+const TOP_KEYS: [&str; 6] = [
+    "run",
+    "intersect",
+    "override",
+    "history",
+    "baseline",
+    "release",
+];
+const HISTORY_KEYS: [&str; 2] = ["store", "record"];
+const BASELINE_KEYS: [&str; 5] = ["release", "cycle-days", "days", "current-days", "branch"];
+const RELEASE_KEYS: [&str; 3] = ["id", "from", "to"];
 const INTERSECT_KEYS: [&str; 5] = ["enabled", "base", "check-base", "always", "never"];
 const RUN_KEYS: [&str; 12] = [
     "framework",
@@ -166,15 +208,22 @@ fn find(folder: &Utf8Path) -> Option<Utf8PathBuf> {
 
 fn check_keys(table: &Table, path: &Utf8Path) -> Result<(), ConfigError> {
     check(table, &TOP_KEYS, "", path)?;
-    if let Some(Value::Table(run)) = table.get("run") {
-        check(run, &RUN_KEYS, "run.", path)?;
-    }
-    if let Some(Value::Table(intersect)) = table.get("intersect") {
-        check(intersect, &INTERSECT_KEYS, "intersect.", path)?;
-    }
-    if let Some(Value::Array(overrides)) = table.get("override") {
-        for one in overrides.iter().filter_map(Value::as_table) {
-            check(one, &OVERRIDE_KEYS, "override.", path)?;
+    let known: [(&str, &[&str]); 6] = [
+        ("run", &RUN_KEYS),
+        ("intersect", &INTERSECT_KEYS),
+        ("override", &OVERRIDE_KEYS),
+        ("history", &HISTORY_KEYS),
+        ("baseline", &BASELINE_KEYS),
+        ("release", &RELEASE_KEYS),
+    ];
+    for (name, keys) in known {
+        let tables = match table.get(name) {
+            Some(Value::Array(tables)) => tables.as_slice(),
+            Some(one) => std::slice::from_ref(one),
+            None => &[],
+        };
+        for one in tables.iter().filter_map(Value::as_table) {
+            check(one, keys, &format!("{name}."), path)?;
         }
     }
     Ok(())

@@ -7,6 +7,8 @@ use camino::Utf8PathBuf;
 use unflake_driver::maven::capture::CaptureError;
 use unflake_driver::run_error::RunError;
 use unflake_driver::start_error::StartError;
+use unflake_history::import::ColumnError;
+use unflake_history::store::StoreError;
 
 use crate::Exit;
 use crate::config::ConfigError;
@@ -34,6 +36,20 @@ pub(crate) enum Trouble {
     },
     #[error("there is no *.xml in {folder}")]
     NoReports { folder: Utf8PathBuf },
+    #[error("`{text}` is no date")]
+    Date { text: String },
+    #[error("the level of confidence is not between 0 and 100 %")]
+    Level,
+    #[error("the history has no runs")]
+    NoRuns,
+    #[error("there is no release `{release}` in the history; there are: {}", .there.join(", "))]
+    NoRelease { release: String, there: Vec<String> },
+    #[error(transparent)]
+    Columns(ColumnError),
+    #[error("there is nothing to record at {path}")]
+    NothingToRecord { path: Utf8PathBuf },
+    #[error("no test of the history is in this project")]
+    NothingToRun,
     #[error("the current folder's name is not valid UTF-8: {}", .path.display())]
     FolderName { path: PathBuf },
 }
@@ -83,9 +99,25 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
             Trouble::Report { .. } | Trouble::NoReports { .. } => {
                 "triage reads JUnit XML, as `pytest --junitxml report.xml` writes it"
             }
+            Trouble::Date { .. } => "dates are written 2019-04-15",
+            Trouble::Level => "--level is a share: 95% or 0.95",
+            Trouble::NoRuns => {
+                "`unflake run` adds its runs, and `unflake record` those of other tools"
+            }
+            Trouble::NoRelease { .. } => {
+                "name one of these, or leave --release out to compare days with days"
+            }
+            Trouble::Columns(_) => "write --column test=TestCase, once for each column",
+            Trouble::NothingToRecord { .. } => {
+                "name files, folders with *.xml, *.csv or *.ndjson in them, or `-` for standard input"
+            }
+            Trouble::NothingToRun => "`unflake list` shows the tests of this project",
             Trouble::FolderName { .. } => "move the project to a folder with a plain name",
         };
         return (help(text), Exit::Usage);
+    }
+    if let Some(error) = error.downcast_ref::<StoreError>() {
+        return advise_store(error);
     }
     (Vec::new(), Exit::CannotRun)
 }
@@ -127,6 +159,23 @@ fn advise_capture(error: &CaptureError) -> (Vec<(&'static str, String)>, Exit) {
     };
     parts.push(("help:", help.to_owned()));
     (parts, Exit::CannotRun)
+}
+
+fn advise_store(error: &StoreError) -> (Vec<(&'static str, String)>, Exit) {
+    let text = match error {
+        StoreError::Missing { .. } => {
+            "`unflake run` makes it with its first run, `unflake record` with the first report; \
+             --store names another"
+        }
+        StoreError::Open { .. } => "check that its folder exists and may be written to",
+        StoreError::Newer { .. } => "use the unflake that made it, or a newer one",
+        StoreError::Damaged { .. } => {
+            "nothing was changed; name another with --store, or restore it from a backup"
+        }
+        StoreError::Busy { .. } => "try again when it has come to its end",
+        StoreError::Write { .. } => "check the room on its disk, and that it may be written to",
+    };
+    (vec![("help:", text.to_owned())], Exit::CannotRun)
 }
 
 fn advise_run(error: &RunError) -> (Vec<(&'static str, String)>, Exit) {

@@ -4,6 +4,8 @@ mod args;
 mod config;
 mod console;
 mod explain;
+mod history;
+mod history_args;
 mod list;
 mod nio;
 mod order;
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Verb::Nio(nio_args) => nio::nio(&nio_args),
         Verb::Order(order_args) => order::order(&order_args),
         Verb::List(list_args) => list::list(&list_args),
+        Verb::History(verb) => history::answer(&verb),
     };
     let exit = result.unwrap_or_else(|error| {
         let (text, exit) = explain::explain(&error);

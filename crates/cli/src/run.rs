@@ -19,7 +19,8 @@ use unflake_driver::session::{Session, Wish};
 use crate::Exit;
 use crate::args::{Format, RunArgs};
 use crate::console::Console;
-use crate::explain::Trouble;
+use crate::explain::{Trouble, explain};
+use crate::history::recorder::Recorder;
 use crate::repeat::Invocation;
 use crate::report::{Report, github, human, json, junit, markdown};
 use crate::settings::Settings;
@@ -35,7 +36,11 @@ pub(crate) fn examine(
     work: impl Fn(Session) -> Result<(), RunError> + Clone + Send + 'static,
 ) -> anyhow::Result<Exit> {
     let started = Instant::now();
-    let Settings { wishes, policy } = Settings::for_run(args)?;
+    let Settings {
+        wishes,
+        policy,
+        store,
+    } = Settings::for_run(args)?;
     let junit = args.result.junit.as_deref().map(create).transpose()?;
     let folder = wishes[0].project.folder().to_owned();
     let mut report = Report::new(invocation(args, &folder));
@@ -50,6 +55,7 @@ pub(crate) fn examine(
     ctrlc::set_handler(stop).context("cannot listen for Ctrl-C")?;
     let parts = wishes.len();
     let mut missing = Vec::new();
+    let mut recorder = store.map(|store| Recorder::new(&store, &folder));
     for wish in wishes {
         if report.ending == Some(Ending::Interrupted) {
             break;
@@ -59,7 +65,14 @@ pub(crate) fn examine(
             ..wish
         };
         let known = report.findings.len();
-        match watch(wish.clone(), work.clone(), &interrupter, &mut report) {
+        let recorder = recorder.as_mut();
+        match watch(
+            wish.clone(),
+            work.clone(),
+            &interrupter,
+            &mut report,
+            recorder,
+        ) {
             Ok(true) => {}
             Ok(false) => return Ok(Exit::OurBug),
             // Another part may have it.
@@ -69,6 +82,11 @@ pub(crate) fn examine(
         if args.explain && !explain_order(args, wish, &interrupter, &mut report, known)? {
             return Ok(Exit::OurBug);
         }
+    }
+    if let Some(Err(error)) = recorder.map(Recorder::finish) {
+        let error = anyhow::Error::from(error).context("these runs are not in the history");
+        // What the history lacks changes nothing about the tests.
+        drop(writeln!(std::io::stderr(), "{}", explain(&error).0));
     }
     if missing.len() == parts {
         return Err(missing.remove(0));
@@ -93,6 +111,7 @@ fn watch(
     work: impl FnOnce(Session) -> Result<(), RunError> + Send + 'static,
     interrupter: &Mutex<Option<Interrupter>>,
     report: &mut Report,
+    mut recorder: Option<&mut Recorder>,
 ) -> anyhow::Result<bool> {
     let (sender, events) = channel::<Event>();
     let session = Session::new(wish, sender).map_err(RunError::from)?;
@@ -102,6 +121,9 @@ fn watch(
     while let Ok(first) = events.recv() {
         for event in std::iter::once(first).chain(events.try_iter()) {
             console.show(&event);
+            if let Some(recorder) = recorder.as_deref_mut() {
+                recorder.read(&event);
+            }
             report.read(event);
         }
         // Nobody reads a screen faster, and the tests can use the processor.
@@ -145,6 +167,7 @@ fn explain_order(
         move |session| session.order(&ordering),
         interrupter,
         &mut found,
+        None,
     )?;
     for finding in &mut report.findings {
         let explained = found

@@ -27,6 +27,7 @@ use crate::args::{
 };
 use crate::config::{Config, ConfigError, IntersectConfig, Share};
 use crate::explain::Trouble;
+use crate::history::place;
 
 /// What a run is to do, and what its result means.
 #[derive(Debug)]
@@ -34,11 +35,17 @@ pub(crate) struct Settings {
     /// One for each part of the project that has VMs of its own; never empty.
     pub(crate) wishes: Vec<Wish>,
     pub(crate) policy: Policy,
+    /// The history that the runs are added to, if they are.
+    pub(crate) store: Option<Utf8PathBuf>,
 }
 
 impl Settings {
     pub(crate) fn for_run(args: &RunArgs) -> anyhow::Result<Self> {
         let (projects, config, path) = read_project(&args.project)?;
+        let is_kept = !args.keep.no_record && config.history.record != Some(false);
+        let typed = args.keep.place.store.as_deref();
+        let folder = projects[0].folder();
+        let store = is_kept.then(|| place::find(typed, folder, &config, path.as_deref()));
         let path = path.unwrap_or_default();
         let run = &config.run;
         let rungs = Rungs::default();
@@ -85,7 +92,11 @@ impl Settings {
             flaky: read_flaky(args.result.flaky, run.flaky.as_deref(), &path)?,
             max_flaky: args.result.max_flaky.or(run.max_flaky),
         };
-        Ok(Self { wishes, policy })
+        Ok(Self {
+            wishes,
+            policy,
+            store,
+        })
     }
 
     pub(crate) fn for_list(args: &ProjectArgs) -> anyhow::Result<Vec<Wish>> {
@@ -168,6 +179,7 @@ fn read_maven(folder: &Utf8Path, args: &[String]) -> anyhow::Result<Vec<Project>
             moved: None,
             temporary: None,
             record: None,
+            only: Vec::new(),
         })
     });
     Ok(projects.collect())

@@ -35,6 +35,7 @@ pub(crate) fn triage(args: &TriageArgs) -> anyhow::Result<Exit> {
         ladder: args.ladder.clone(),
         against: args.against.clone(),
         result: args.result.clone(),
+        keep: args.keep.clone(),
         ..RunArgs::default()
     };
     examine(&run_args, Invocation::new, move |session: Session| {

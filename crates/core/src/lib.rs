@@ -4,6 +4,7 @@
 //! so far and says which experiment to do next, or what it concludes; `unflake-driver` does it.
 
 pub mod change;
+pub mod chart;
 pub mod comparison;
 pub mod cost;
 pub mod event;
@@ -18,9 +19,11 @@ pub mod outcome;
 pub mod pattern;
 pub mod plan;
 pub mod policy;
+pub mod quantify;
 pub mod reported;
 pub mod rules;
 pub mod sequential;
+pub mod signature;
 pub mod state;
 pub mod test;
 pub mod trial;

@@ -46,6 +46,8 @@ pub struct Project {
     pub temporary: Option<Utf8PathBuf>,
     /// Where the runner reads how the tests are started, if not beside itself.
     pub record: Option<Utf8PathBuf>,
+    /// The tests whose classes are run; all, if there are none.
+    pub only: Vec<TestId>,
 }
 
 impl Project {

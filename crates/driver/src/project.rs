@@ -121,6 +121,20 @@ impl Project {
         }
     }
 
+    /// The same with one test only, or with those of its class where the framework runs classes.
+    pub fn only(self, test: &TestId) -> Self {
+        match self {
+            Self::Pytest(mut project) => {
+                project.args.push(test.name().to_owned());
+                Self::Pytest(project)
+            }
+            Self::Maven(project) => Self::Maven(maven::Project {
+                only: vec![test.clone()],
+                ..project
+            }),
+        }
+    }
+
     /// The same with a place of its own for temporary files.
     pub(crate) fn with_temporary(self, temporary: Utf8PathBuf) -> Self {
         let temporary = Some(temporary);
@@ -140,7 +154,7 @@ impl Project {
     pub(crate) fn start(&self, guest: bool, replay: &[String]) -> Command {
         match self {
             Self::Pytest(project) => project.start(guest, replay),
-            Self::Maven(_) => maven::Project::start(guest, &[]),
+            Self::Maven(project) => maven::Project::start(guest, &project.only),
         }
     }
 

@@ -362,6 +362,7 @@ fn is_left_out(folder: &Path) -> bool {
         ".nox",
         "node_modules",
         ".mypy_cache",
+        ".unflake",
         ".ruff_cache",
     ];
     names.contains(&name) || folder.join("pyvenv.cfg").exists()

@@ -34,6 +34,38 @@ use suite::Gathering;
 /// Across suites nothing is folded, not even if they have the same name: merged reports come from
 /// shards, modules and interpreters, where a failure here and a pass there are two facts.
 pub fn read_junit(reader: impl BufRead) -> Result<CaseReport, JunitError> {
+    read_suites(reader, Gathering::add)
+}
+
+/// Reads a report of any size, and hands out its cases whenever a suite has ended.
+///
+/// Of each case only what `trim` leaves stays in memory until then. From a suite with very many cases they
+/// are handed out in parts; a case that is repeated in two parts is then not seen to be the same.
+pub fn stream_junit(
+    reader: impl BufRead,
+    trim: impl Fn(&mut Case),
+    mut hand_out: impl FnMut(Vec<Case>),
+) -> Result<(), JunitError> {
+    let report = read_suites(reader, |gathering, mut case| {
+        trim(&mut case);
+        let finished = gathering.take_finished();
+        if !finished.is_empty() {
+            hand_out(finished);
+        }
+        gathering.add(case);
+        let part = gathering.take_part();
+        if !part.is_empty() {
+            hand_out(part);
+        }
+    })?;
+    hand_out(report.cases);
+    Ok(())
+}
+
+fn read_suites(
+    reader: impl BufRead,
+    mut add: impl FnMut(&mut Gathering, Case),
+) -> Result<CaseReport, JunitError> {
     let mut markup = Markup::new(reader)?;
     let mut gathering = Gathering::default();
     gathering.enter(read_root(&mut markup)?);
@@ -41,7 +73,7 @@ pub fn read_junit(reader: impl BufRead) -> Result<CaseReport, JunitError> {
         match markup.next(&mut Excerpt::default())? {
             Piece::Open(element) => match element.name.as_str() {
                 "testsuite" | "testsuites" => gathering.enter(element),
-                "testcase" => gathering.add(case::read(&mut markup, element)?),
+                "testcase" => add(&mut gathering, case::read(&mut markup, element)?),
                 "system-out" | "system-err" => gathering.add_output(&markup.text()?),
                 _ => markup.skip()?,
             },
@@ -87,6 +119,8 @@ pub struct Case {
     pub line: Option<u32>,
     /// How it ended, all runs considered.
     pub outcome: CaseOutcome,
+    /// When it ran, or when the nearest suite around it that says so began; in the report's own format.
+    pub timestamp: Option<String>,
     /// The time of the run that `account` is about.
     pub duration: Option<Duration>,
     /// The type of the failure, as an exception's class, or of the skip. May be empty.
@@ -787,6 +821,7 @@ boom]]>
                     file: None,
                     line: None,
                     outcome,
+                    timestamp: None,
                     duration: Some(Duration::from_millis(1500)),
                     kind,
                     account,

@@ -1,3 +1,11 @@
-//! Run history: for now the import of reports that other tools wrote.
+//! unflake's memory: runs and labels in a store, and the import of what other tools wrote.
+//!
+//! What the numbers mean is decided in `unflake-core`; here they are kept, counted and read.
 
+pub mod batch;
+pub mod daily;
+pub mod import;
 pub mod junit;
+pub mod run;
+pub mod sqlite;
+pub mod store;

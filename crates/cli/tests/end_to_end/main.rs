@@ -5,6 +5,7 @@
 mod cases;
 mod errors;
 mod fixtures;
+mod history;
 mod hostile;
 mod hunt;
 mod interrupt;

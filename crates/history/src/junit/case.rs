@@ -63,6 +63,7 @@ fn to_case(element: &mut Element) -> Case {
         } else {
             CaseOutcome::Passed
         },
+        timestamp: element.take("timestamp"),
         duration: element.take("time").as_deref().and_then(to_duration),
         kind: String::new(),
         account: Account::default(),

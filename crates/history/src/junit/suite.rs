@@ -1,10 +1,14 @@
 //! The suites around the cases of a report: which cases are the same, and what they inherit.
 
 use std::collections::HashMap;
+use std::mem;
 
 use super::excerpt::Excerpt;
 use super::markup::Element;
 use super::{Case, CaseReport, fold};
+
+/// So many cases of one suite are held at most where they are handed out.
+const MOST_CASES: usize = 200_000;
 
 /// A report as far as it is read.
 #[derive(Default)]
@@ -18,6 +22,7 @@ pub(super) struct Gathering {
 struct Suite {
     name: Option<String>,
     file: Option<String>,
+    timestamp: Option<String>,
     output: Excerpt,
     /// Its own cases, by what tells them apart, with their place in the report.
     cases: HashMap<Key, usize>,
@@ -35,12 +40,14 @@ impl Gathering {
     pub(super) fn enter(&mut self, mut element: Element) {
         let report = &mut self.report;
         report.hostname = report.hostname.take().or(element.take("hostname"));
-        report.timestamp = report.timestamp.take().or(element.take("timestamp"));
+        let timestamp = element.take("timestamp");
+        report.timestamp = report.timestamp.take().or_else(|| timestamp.clone());
         // The name of `testsuites` is that of the report.
         let name = element.take("name").filter(|_| element.name == "testsuite");
         self.suites.push(Suite {
             name: name.filter(|name| !name.is_empty()),
             file: element.take("file"),
+            timestamp,
             output: Excerpt::default(),
             cases: HashMap::new(),
         });
@@ -56,6 +63,10 @@ impl Gathering {
         if case.file.is_none() {
             let mut suites = self.suites.iter().rev();
             case.file = suites.find_map(|suite| suite.file.clone());
+        }
+        if case.timestamp.is_none() {
+            let mut suites = self.suites.iter().rev();
+            case.timestamp = suites.find_map(|suite| suite.timestamp.clone());
         }
         let names = self.suites.iter().filter_map(|suite| suite.name.clone());
         case.suites = names.collect();
@@ -97,6 +108,26 @@ impl Gathering {
                 *output = suite.output.into_text();
             }
         }
+    }
+
+    /// The cases that no open suite can add to any more, once the suites inside the root have ended.
+    pub(super) fn take_finished(&mut self) -> Vec<Case> {
+        let is_open = |suite: &Suite| !suite.cases.is_empty();
+        if self.suites.iter().any(is_open) {
+            return Vec::new();
+        }
+        mem::take(&mut self.report.cases)
+    }
+
+    /// The cases of the open suites too, when there are very many of them.
+    pub(super) fn take_part(&mut self) -> Vec<Case> {
+        if self.report.cases.len() < MOST_CASES {
+            return Vec::new();
+        }
+        for suite in &mut self.suites {
+            suite.cases.clear();
+        }
+        mem::take(&mut self.report.cases)
     }
 
     /// All that was read.

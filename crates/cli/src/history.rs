@@ -1,0 +1,50 @@
+//! The verbs that write and ask the history.
+
+mod anomalies;
+mod book;
+mod confidence;
+mod curve;
+mod dates;
+mod next;
+mod next_run;
+mod periods;
+pub(crate) mod place;
+mod question;
+mod rates;
+mod record;
+pub(crate) mod recorder;
+mod replay;
+mod simulate;
+mod table;
+mod unstable;
+pub(crate) mod whence;
+
+use std::io::Write;
+
+use anyhow::Context;
+
+use crate::Exit;
+use crate::history_args::HistoryVerb;
+
+pub(crate) fn answer(verb: &HistoryVerb) -> anyhow::Result<Exit> {
+    match verb {
+        HistoryVerb::Record(args) => record::record(args),
+        HistoryVerb::Rates(args) => rates::rates(args),
+        HistoryVerb::Confidence(args) => confidence::confidence(args),
+        HistoryVerb::Unstable(args) => unstable::unstable(args),
+        HistoryVerb::Next(args) => next::next(args),
+        HistoryVerb::Anomalies(args) => anomalies::anomalies(args),
+        HistoryVerb::Simulate(args) => simulate::simulate(args),
+    }
+}
+
+/// Writes a result to standard output.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    let written = writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush());
+    match written {
+        // Whoever reads it has seen enough: `unflake rates | head`.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write the result"),
+    }
+}

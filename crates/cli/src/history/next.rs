@@ -1,0 +1,147 @@
+//! `unflake next`: which tests to run again, the most telling first.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use unflake_core::quantify::information::Belief;
+use unflake_core::quantify::rerun_order::{Candidate, RerunOrder, rank};
+use unflake_core::quantify::sample::Sample;
+
+use super::book::{Before, Entry};
+use super::question::{Head, Question, to_json};
+use super::rates::rest;
+use super::unstable::to_prior;
+use super::{next_run, print, replay, table};
+use crate::Exit;
+use crate::history_args::{NextArgs, OrderArg};
+use crate::printable::printable;
+use crate::report::seconds as to_words;
+
+/// What a run is taken to cost where nobody has measured it.
+const UNKNOWN_SECONDS: f64 = 1.0;
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    head: Head,
+    order: &'static str,
+    tests: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    test: String,
+    copy: u32,
+    /// By `binomial` the negative logarithm of the result's probability, by `information` nats a second.
+    urgency: f64,
+    changed: f64,
+    failures: u64,
+    runs: u64,
+    stable_rate: Option<f64>,
+    seconds: Option<f64>,
+}
+
+pub(crate) fn next(args: &NextArgs) -> anyhow::Result<Exit> {
+    let question = Question::open(&args.question)?;
+    let mut entries = question.entries(Before::Sum)?;
+    let order = to_order(args, &entries);
+    if args.replay {
+        return replay::replay(&question, &entries);
+    }
+    question.add_durations(&mut entries)?;
+    if args.run {
+        return next_run::run(args, question, &entries, order);
+    }
+    let ranked = choose(&entries, order, args.budget);
+    let shown = &ranked[..question.shown(ranked.len())];
+    let name = match args.order {
+        OrderArg::Binomial => "binomial",
+        OrderArg::Information => "information",
+    };
+    if question.is_json() {
+        let answer = Answer {
+            head: question.head("unflake.next/1"),
+            order: name,
+            tests: shown.iter().map(|one| to_row(&entries, *one)).collect(),
+        };
+        print(&to_json(&answer))?;
+    } else {
+        let cells: Vec<Vec<String>> = shown
+            .iter()
+            .map(|one| to_cells(&to_row(&entries, *one)))
+            .collect();
+        let mut text = question.opening();
+        let told = format!("what to run next (--order {name})\n\n");
+        text += &told;
+        let head = ["changed", "failed/runs", "was", "takes", "test"];
+        text += &table::write(&head, &cells);
+        text += &rest(ranked.len(), shown.len());
+        print(&text)?;
+    }
+    Ok(Exit::Clean)
+}
+
+fn to_order(args: &NextArgs, entries: &[Entry]) -> RerunOrder {
+    match args.order {
+        OrderArg::Binomial => RerunOrder::Binomial(to_prior(args.prior, entries)),
+        OrderArg::Information => RerunOrder::Information,
+    }
+}
+
+/// A test as the orders see it.
+pub(super) fn to_candidate(entry: &Entry) -> Candidate {
+    Candidate {
+        baseline: entry.course.baseline,
+        current: entry.course.current(),
+        seconds: entry.seconds.unwrap_or(UNKNOWN_SECONDS),
+    }
+}
+
+/// The places of the tests to run, with their urgencies; only as many as fit into the budget.
+fn choose(entries: &[Entry], order: RerunOrder, budget: Option<Duration>) -> Vec<(usize, f64)> {
+    let candidates: Vec<Candidate> = entries.iter().map(to_candidate).collect();
+    let mut ranked = rank(&candidates, order);
+    if let Some(budget) = budget {
+        let mut left = budget.as_secs_f64();
+        ranked.retain(|(place, _)| {
+            let fits = candidates[*place].seconds <= left;
+            if fits {
+                left -= candidates[*place].seconds;
+            }
+            fits
+        });
+    }
+    ranked
+}
+
+fn to_row(entries: &[Entry], (place, urgency): (usize, f64)) -> Row {
+    let entry = &entries[place];
+    let current = entry.course.current();
+    Row {
+        test: entry.name.name.clone(),
+        copy: entry.name.copy,
+        urgency,
+        changed: Belief::new(entry.course.baseline, current).changed(),
+        failures: current.failures(),
+        runs: current.runs(),
+        stable_rate: entry.course.baseline.rate(),
+        seconds: entry.seconds,
+    }
+}
+
+fn to_cells(row: &Row) -> Vec<String> {
+    let unknown = || "–".to_owned();
+    let sample = Sample::new(row.failures, row.runs);
+    let takes = row.seconds.map(Duration::from_secs_f64);
+    vec![
+        table::percent(row.changed),
+        format!(
+            "{}/{}",
+            table::count(sample.failures()),
+            table::count(sample.runs())
+        ),
+        row.stable_rate.map_or_else(unknown, table::percent),
+        takes.map_or_else(unknown, to_words),
+        printable(&row.test),
+    ]
+}

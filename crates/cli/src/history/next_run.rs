@@ -1,0 +1,205 @@
+//! `unflake next --run`: runs the most telling test, writes down how it ended, and chooses anew.
+
+use std::io::Write;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use anyhow::Context;
+use console::style;
+use unflake_core::event::Event;
+use unflake_core::quantify::information::Belief;
+use unflake_core::quantify::rerun_order::{Candidate, RerunOrder, rank};
+use unflake_core::quantify::sample::Sample;
+use unflake_core::reported::junit_name;
+use unflake_core::test::{Test, TestId};
+use unflake_core::trial::Trial;
+use unflake_driver::fleet::Interrupter;
+use unflake_driver::run_error::RunError;
+use unflake_driver::session::{Session, Wish};
+
+use super::book::Entry;
+use super::next::to_candidate;
+use super::question::Question;
+use super::recorder::Recorder;
+use super::{print, table};
+use crate::Exit;
+use crate::args::{AgainstArgs, LadderArgs, ProjectArgs, RunArgs, When};
+use crate::explain::Trouble;
+use crate::history_args::NextArgs;
+use crate::printable::printable;
+use crate::report::seconds;
+use crate::settings::Settings;
+
+type Current = Arc<Mutex<Option<Interrupter>>>;
+
+pub(super) fn run(
+    args: &NextArgs,
+    question: Question,
+    entries: &[Entry],
+    order: RerunOrder,
+) -> anyhow::Result<Exit> {
+    let wishes = to_wishes(args)?;
+    let store = question.store.path().to_owned();
+    let store =
+        camino::Utf8PathBuf::from_path_buf(store).map_err(|path| Trouble::FolderName { path })?;
+    let most = question.args.top;
+    // Others may write while we run; we open the history for each outcome.
+    drop(question);
+    let current: Current = Arc::default();
+    let handler = Arc::clone(&current);
+    ctrlc::set_handler(move || {
+        let current = handler.lock().expect("nobody panics with it");
+        if let Some(interrupter) = current.as_ref() {
+            interrupter.interrupt();
+        }
+    })
+    .context("cannot listen for Ctrl-C")?;
+
+    let mut runnable: Vec<(&Wish, TestId, Candidate)> = Vec::new();
+    for wish in &wishes {
+        let listed = list(wish, &current)?;
+        let own = entries
+            .iter()
+            .filter_map(|entry| Some((wish, find(entry, &listed)?, to_candidate(entry))));
+        runnable.extend(own);
+    }
+    if runnable.is_empty() {
+        return Err(Trouble::NothingToRun.into());
+    }
+    let begun = Instant::now();
+    let (mut runs, mut failures) = (0, 0);
+    let is_enough = |runs: usize| {
+        let is_late = args.budget.is_some_and(|budget| begun.elapsed() >= budget);
+        is_late || (args.budget.is_none() && most > 0 && runs >= most)
+    };
+    while !is_enough(runs) {
+        let candidates: Vec<Candidate> = runnable.iter().map(|(.., one)| *one).collect();
+        let (place, _) = rank(&candidates, order)[0];
+        let (wish, test, candidate) = &mut runnable[place];
+        let Some(trial) = run_once(wish, test, &store, &current)? else {
+            return Ok(Exit::Interrupted);
+        };
+        let failed = trial.outcome.is_failure();
+        runs += 1;
+        failures += usize::from(failed);
+        if failed || trial.outcome.is_pass() {
+            candidate.current = candidate.current.plus(Sample::new(u64::from(failed), 1));
+        }
+        candidate.seconds = trial.cost.as_secs_f64();
+        show(&trial, candidate)?;
+    }
+    print(&format!(
+        "{} runs, {} failed",
+        table::count(runs as u64),
+        table::count(failures as u64)
+    ))?;
+    Ok(if failures > 0 {
+        Exit::Problems
+    } else {
+        Exit::Clean
+    })
+}
+
+/// Runs of one test without reruns, for each part of the project.
+fn to_wishes(args: &NextArgs) -> anyhow::Result<Vec<Wish>> {
+    let run_args = RunArgs {
+        project: ProjectArgs {
+            framework: None,
+            python: args.python.clone(),
+            config: args.question.config.clone(),
+            framework_args: args.framework_args.clone(),
+        },
+        immediate: Some(0),
+        end: Some(0),
+        ladder: LadderArgs {
+            fresh: Some(0),
+            ..LadderArgs::default()
+        },
+        against: AgainstArgs {
+            intersect: Some(When::Never),
+            ..AgainstArgs::default()
+        },
+        jobs: Some(1),
+        ..RunArgs::default()
+    };
+    Ok(Settings::for_run(&run_args)?.wishes)
+}
+
+fn list(wish: &Wish, current: &Current) -> anyhow::Result<Vec<Test>> {
+    let (sender, events) = channel();
+    let session = Session::new(wish.clone(), sender).map_err(RunError::from)?;
+    *current.lock().expect("nobody panics with it") = Some(session.interrupter());
+    session.list()?;
+    let mut tests = Vec::new();
+    for event in events {
+        if let Event::Listed(listing) = event {
+            tests = listing.tests;
+        }
+    }
+    Ok(tests)
+}
+
+/// The test of the project that an entry of the history is.
+fn find(entry: &Entry, listed: &[Test]) -> Option<TestId> {
+    let is_it = |test: &&Test| {
+        if entry.name.is_own {
+            return test.id.name() == entry.name.name && test.id.copy() == entry.name.copy;
+        }
+        let (class, name) = junit_name(&test.id);
+        format!("{class}.{name}") == entry.name.name
+    };
+    listed.iter().find(is_it).map(|test| test.id.clone())
+}
+
+/// Runs a test once and writes it down; `None` if the user stops it.
+fn run_once(
+    wish: &Wish,
+    test: &TestId,
+    store: &camino::Utf8Path,
+    current: &Current,
+) -> anyhow::Result<Option<Trial>> {
+    let wish = Wish {
+        project: wish.project.clone().only(test),
+        ..wish.clone()
+    };
+    let (sender, events) = channel();
+    let mut recorder = Recorder::new(store, wish.project.folder());
+    let session = Session::new(wish, sender).map_err(RunError::from)?;
+    *current.lock().expect("nobody panics with it") = Some(session.interrupter());
+    match session.run() {
+        Ok(()) => {}
+        Err(RunError::Interrupted) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    let mut found = None;
+    for event in events {
+        recorder.read(&event);
+        if let Event::TrialEnded(trial) = event
+            && trial.test == *test
+        {
+            found = found.or(Some(trial));
+        }
+    }
+    recorder.finish()?;
+    Ok(found)
+}
+
+fn show(trial: &Trial, candidate: &Candidate) -> anyhow::Result<()> {
+    let label = format!("{:>9}", trial.outcome.label().to_uppercase());
+    let label = if trial.outcome.is_failure() {
+        style(label).red()
+    } else {
+        style(label).green()
+    };
+    let changed = Belief::new(candidate.baseline, candidate.current).changed();
+    let (name, time) = (printable(trial.test.name()), seconds(trial.duration));
+    let changed = table::percent(changed);
+    let mut stderr = std::io::stderr();
+    writeln!(
+        stderr,
+        "{} {name} [{time}] changed: {changed}",
+        label.for_stderr()
+    )
+    .context("cannot write to standard error")
+}

@@ -1,0 +1,219 @@
+//! What the orders would have made of the runs that there were: Fig. 10 of Rehman 2019, and more.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use unflake_core::chart::{Chart, Line};
+use unflake_core::quantify::binomial::probability;
+use unflake_core::quantify::evidence::Evidence;
+use unflake_core::quantify::prior::Prior;
+use unflake_core::quantify::rerun_order::{Candidate, Recorded, RerunOrder, replay as play};
+use unflake_core::quantify::sample::{Sample, to_float};
+use unflake_history::store::Store;
+
+use super::book::Entry;
+use super::next::to_candidate;
+use super::question::{Head, Question, to_json};
+use super::rates::{JsonLine, to_data};
+use super::{print, table};
+use crate::Exit;
+
+/// A day in milliseconds.
+const DAY: i64 = 86_400_000;
+
+/// At so many points of a replay it is looked at.
+const POINTS: usize = 200;
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    head: Head,
+    tests: usize,
+    runs: usize,
+    orders: Vec<Played>,
+    plot: Vec<JsonLine>,
+}
+
+/// One order.
+#[derive(Serialize)]
+struct Played {
+    order: &'static str,
+    /// `ReleaseTestStability` (Eq. 10) against the default order: (share of runs, value).
+    stability: Vec<(f64, f64)>,
+    /// How many tests have been shown to be unstable by then: (share of runs, tests).
+    detected: Vec<(f64, usize)>,
+    /// Each test that was, with the share of runs that it took.
+    found: Vec<(String, f64)>,
+}
+
+struct Course {
+    sums: Vec<f64>,
+    detected: Vec<usize>,
+    found: Vec<(u32, usize)>,
+}
+
+pub(super) fn replay(question: &Question, entries: &[Entry]) -> anyhow::Result<Exit> {
+    let recorded = read(question, entries)?;
+    let orders = [
+        ("default", RerunOrder::Default),
+        ("binomial", RerunOrder::Binomial(Prior::None)),
+        ("information", RerunOrder::Information),
+    ];
+    let courses = orders.map(|(name, order)| (name, follow(&recorded, order, question)));
+    let total = recorded.runs.len().max(1);
+    let at = |point: usize| to_float(point as u64) / to_float(POINTS as u64);
+    let default = courses[0].1.sums.clone();
+    let played: Vec<Played> = courses
+        .iter()
+        .map(|(name, course)| {
+            let sums = course.sums.iter().zip(&default);
+            let stability = sums.map(|(sum, default)| 1.0 - sum / default);
+            Played {
+                order: name,
+                stability: (0..)
+                    .map(at)
+                    .zip(stability)
+                    .filter(|(_, value)| value.is_finite())
+                    .collect(),
+                detected: (0..).map(at).zip(course.detected.iter().copied()).collect(),
+                found: course
+                    .found
+                    .iter()
+                    .map(|(test, run)| {
+                        let name = entries[*test as usize].name.name.clone();
+                        (name, to_float(*run as u64) / to_float(total as u64))
+                    })
+                    .collect(),
+            }
+        })
+        .collect();
+    let chart = Chart {
+        title: "ReleaseTestStability against the default order".to_owned(),
+        across: "share of the runs".to_owned(),
+        up: "decrease".to_owned(),
+        lines: played[1..]
+            .iter()
+            .map(|one| Line {
+                name: one.order.to_owned(),
+                points: one.stability.clone(),
+            })
+            .collect(),
+        marks: Vec::new(),
+        is_share: true,
+    };
+    let plot = question.plot(&chart)?;
+    if question.is_json() {
+        print(&to_json(&Answer {
+            head: question.head("unflake.replay/1"),
+            tests: recorded.candidates.len(),
+            runs: recorded.runs.len(),
+            orders: played,
+            plot: to_data(&chart),
+        }))?;
+    } else {
+        print(&write(question, &played, &plot))?;
+    }
+    Ok(Exit::Clean)
+}
+
+/// The runs of the current period in the order of time.
+fn read(question: &Question, entries: &[Entry]) -> anyhow::Result<Recorded> {
+    let mut places: HashMap<u32, u32> = HashMap::new();
+    for (place, entry) in (0..).zip(entries) {
+        for number in &entry.numbers {
+            places.insert(*number, place);
+        }
+    }
+    let part = &question.periods.current;
+    let from = i64::from(part.period.first) * DAY;
+    let to = (i64::from(part.period.last) + 1) * DAY - 1;
+    let mut runs = Vec::new();
+    question
+        .store
+        .visit_runs(&part.streams, from, to, &mut |time, test, failed| {
+            if let Some(place) = places.get(&test) {
+                runs.push((time, *place, failed));
+            }
+        })?;
+    runs.sort_by_key(|(time, ..)| *time);
+    let clean = |entry: &Entry| Candidate {
+        current: Sample::default(),
+        ..to_candidate(entry)
+    };
+    Ok(Recorded {
+        candidates: entries.iter().map(clean).collect(),
+        runs: runs
+            .into_iter()
+            .map(|(_, place, failed)| (place, failed))
+            .collect(),
+    })
+}
+
+/// Plays an order to its end. As in the paper, each test's first run is not counted.
+fn follow(recorded: &Recorded, order: RerunOrder, question: &Question) -> Course {
+    let total = recorded.runs.len();
+    let mut evidence: Vec<Evidence> = recorded
+        .candidates
+        .iter()
+        .map(|one| Evidence::after(one.baseline, question.level))
+        .collect();
+    let rates: Vec<f64> = recorded
+        .candidates
+        .iter()
+        .map(|one| one.baseline.rate().unwrap_or(0.0))
+        .collect();
+    let mut course = Course {
+        sums: vec![0.0],
+        detected: vec![0],
+        found: Vec::new(),
+    };
+    let mut is_found = vec![false; recorded.candidates.len()];
+    let (mut run, mut sum) = (0, 0.0);
+    play(recorded, order, |played| {
+        run += 1;
+        let test = played.test as usize;
+        if played.so_far.runs() > 1 {
+            sum += probability(played.so_far, rates[test]);
+        }
+        if !is_found[test] {
+            let one = &mut evidence[test];
+            one.add(Sample::new(u64::from(played.failed), 1));
+            if played.failed && one.is_alarm() {
+                is_found[test] = true;
+                course.found.push((played.test, run));
+            }
+        }
+        while course.sums.len() <= POINTS && run * POINTS >= course.sums.len() * total {
+            course.sums.push(sum);
+            course.detected.push(course.found.len());
+        }
+    });
+    course
+}
+
+fn write(question: &Question, played: &[Played], plot: &str) -> String {
+    let mut text = question.opening();
+    text += plot;
+    text += "\n\ntests shown to be unstable after a share of the runs\n\n";
+    let shares = [
+        (10, "5 %"),
+        (30, "15 %"),
+        (60, "30 %"),
+        (100, "50 %"),
+        (POINTS, "100 %"),
+    ];
+    let head: Vec<&str> = shares
+        .iter()
+        .map(|(_, name)| *name)
+        .chain(["order"])
+        .collect();
+    let rows: Vec<Vec<String>> = played
+        .iter()
+        .map(|one| {
+            let cell = |at: usize| one.detected.get(at).map_or(0, |(_, count)| *count);
+            let cells = shares.iter().map(|(at, _)| table::count(cell(*at) as u64));
+            cells.chain([one.order.to_owned()]).collect()
+        })
+        .collect();
+    text + &table::write(&head, &rows)
+}

@@ -1,0 +1,60 @@
+//! Where our own runs come from: the revision and branch of the work tree, and the job around us.
+
+use std::env;
+
+use camino::Utf8Path;
+use unflake_driver::changes::is_dirty;
+use unflake_driver::git::Repository;
+use unflake_history::run::Provenance;
+
+/// Variables in which CI systems name the branch: of GitHub, GitLab, Buildkite, Circle and Jenkins.
+const BRANCHES: [&str; 6] = [
+    "GITHUB_HEAD_REF",
+    "GITHUB_REF_NAME",
+    "CI_COMMIT_REF_NAME",
+    "BUILDKITE_BRANCH",
+    "CIRCLE_BRANCH",
+    "BRANCH_NAME",
+];
+
+/// Variables in which they name the job.
+const JOBS: [&str; 5] = [
+    "GITHUB_RUN_ID",
+    "CI_JOB_ID",
+    "BUILDKITE_JOB_ID",
+    "CIRCLE_BUILD_NUM",
+    "BUILD_TAG",
+];
+
+/// What is known of the code in a folder. What git does not say stays empty: history is no reason to fail.
+pub(crate) fn provenance(folder: &Utf8Path) -> Provenance {
+    let (mut revision, mut branch) = (String::new(), String::new());
+    if let Ok(Some(repository)) = Repository::find(folder) {
+        let ask = |arguments: &[&str]| {
+            let answer = repository.run(arguments).ok()?;
+            Some(String::from_utf8(answer).ok()?.trim().to_owned())
+        };
+        revision = ask(&["rev-parse", "HEAD"]).unwrap_or_default();
+        let here = ask(&["rev-parse", "--abbrev-ref", "HEAD"]);
+        branch = here.filter(|name| name != "HEAD").unwrap_or_default();
+        branch = first(&BRANCHES).unwrap_or(branch);
+        let is_changed = !revision.is_empty() && is_dirty(&repository, "HEAD").unwrap_or(true);
+        if is_changed {
+            // Nobody can say what these runs ran: they prove nothing about the revision or the branch.
+            revision.push('+');
+            branch.push('+');
+        }
+    }
+    Provenance {
+        revision,
+        branch,
+        release: String::new(),
+        environment: String::new(),
+        job: first(&JOBS).unwrap_or_default(),
+    }
+}
+
+fn first(names: &[&str]) -> Option<String> {
+    let mut values = names.iter().filter_map(|name| env::var(name).ok());
+    values.find(|value| !value.is_empty())
+}

@@ -1,0 +1,378 @@
+//! What is recorded by itself, what is imported, and what the history answers.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::project::{Project, Python, Run};
+
+fn unflake(project: &Project, arguments: &[&str]) -> Run {
+    Run::of(project.unflake(arguments).output().unwrap())
+}
+
+fn json(project: &Project, arguments: &[&str]) -> Value {
+    let mut all = arguments.to_vec();
+    all.extend(["--format", "json"]);
+    let run = unflake(project, &all);
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:#?}"))
+}
+
+const FLAKY: &str = "
+import pathlib
+def test_fine(): pass
+def test_flaky():
+    mark = pathlib.Path('mark')
+    if not mark.exists():
+        mark.write_text('')
+        assert 17 == 4, 'not yet'
+";
+
+#[test]
+fn a_run_is_in_the_history_with_every_attempt_and_its_verdict() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let project = Project::with(&[("test_it.py", FLAKY)]);
+    project.commit();
+    let run = project.run(&python, &[]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    assert!(project.read(".unflake/.gitignore").contains('*'));
+    assert!(!project.git(&["status", "--porcelain"]).contains(".unflake"));
+    let rates = json(
+        &project,
+        &["rates", "--flaky-rule", "verdict", "--branch", "*"],
+    );
+    assert_eq!(rates["summary"]["tests"], 2);
+    let worst = &rates["tests"][0];
+    assert_eq!(worst["test"], "test_it.py::test_flaky");
+    assert_eq!(
+        (&worst["runs"], &worst["flaky_failures"]),
+        (&1.into(), &1.into())
+    );
+    project.run(&python, &["--no-record"]);
+    let again = json(&project, &["rates", "--branch", "*"]);
+    assert_eq!(again["summary"]["runs"], 2, "--no-record adds nothing");
+}
+
+#[test]
+fn nio_and_order_are_experiments_that_do_not_count() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let project = Project::with(&[("test_it.py", "def test_a(): pass\ndef test_b(): pass\n")]);
+    for verb in ["nio", "order"] {
+        let run = unflake(&project, &[verb, "--python", python.to_str().unwrap()]);
+        assert_eq!(run.code, Some(0), "{run:#?}");
+    }
+    let rates = unflake(&project, &["rates"]);
+    assert!(
+        rates.stderr.contains("the history has no runs"),
+        "{rates:#?}"
+    );
+}
+
+#[test]
+fn a_history_that_cannot_be_written_costs_the_run_nothing_but_a_word() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let project = Project::with(&[
+        ("test_it.py", "def test_a(): pass\n"),
+        (".unflake", "a file\n"),
+    ]);
+    let run = project.run(&python, &[]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    assert!(
+        run.stderr.contains("these runs are not in the history"),
+        "{run:#?}"
+    );
+}
+
+#[test]
+fn reports_are_recorded_once_and_a_broken_one_loses_no_other() {
+    let project = Project::with(&[
+        (
+            "reports/a.xml",
+            "<testsuite timestamp='2025-01-01T10:00:00'><testcase classname='c' name='t'/></testsuite>",
+        ),
+        (
+            "reports/deep/b.csv",
+            "test,time,verdict\nx,2025-01-02,failed\nx,nonsense,failed\n",
+        ),
+        ("reports/broken.xml", "<testsuite>"),
+    ]);
+    let run = unflake(&project, &["record", "reports"]);
+    assert_eq!(run.code, Some(1), "{run:#?}");
+    assert!(
+        run.stdout.contains(
+            "2 runs added from 2 of 3 files; 0 had been added before, 1 could not be read"
+        )
+    );
+    assert!(
+        run.stdout
+            .contains("left out 1: a time that cannot be read (first: line 3)"),
+        "{run:#?}"
+    );
+    let again = json(&project, &["record", "reports/*.xml", "reports/deep"]);
+    assert_eq!(again["runs"], 0);
+    let results: Vec<&Value> = again["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| &file["result"])
+        .collect();
+    assert_eq!(results, ["known", "failed", "known"]);
+    let mut piped = project.unflake(&["record", "--input", "csv", "-"]);
+    let mut piped = piped
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(
+        &mut piped.stdin.take().unwrap(),
+        b"test,time,verdict\ny,2025-01-02,ok\n",
+    )
+    .unwrap();
+    assert!(piped.wait().unwrap().success());
+    assert_eq!(json(&project, &["rates"])["summary"]["tests"], 3);
+}
+
+/// A small history with faults in it.
+fn simulated() -> Project {
+    let project = Project::new();
+    let run = unflake(
+        &project,
+        &[
+            "simulate",
+            "--store",
+            ".unflake/history.db",
+            "--tests",
+            "300",
+            "--runs",
+            "150000",
+            "--faults",
+            "10",
+            "--truth",
+            "truth.json",
+        ],
+    );
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    project
+}
+
+#[test]
+fn every_question_has_an_answer_for_people_for_machines_and_as_a_plot() {
+    let project = simulated();
+    for (verb, code) in [
+        ("rates", 0),
+        ("confidence", 0),
+        ("unstable", 1),
+        ("next", 0),
+    ] {
+        let people = unflake(&project, &[verb, "--release", "D", "--svg", "plot.svg"]);
+        assert_eq!(people.code, Some(code), "{people:#?}");
+        assert!(
+            people.stdout.contains("release D (")
+                && people.stdout.contains("--flaky-rule evidence")
+        );
+        let machine = json(&project, &[verb, "--release", "D"]);
+        assert_eq!(machine["schema"], format!("unflake.{verb}/1"));
+        assert_eq!(machine["flaky_rule"], "evidence");
+        assert_eq!(machine["periods"]["baseline_release"], "C");
+    }
+    assert!(project.read("plot.svg").starts_with("<svg"));
+    let anomalies = json(&project, &["anomalies"]);
+    assert_eq!(anomalies["schema"], "unflake.anomalies/1");
+    let replay = json(&project, &["next", "--replay", "--release", "D"]);
+    let orders = replay["orders"].as_array().unwrap();
+    assert_eq!(orders.len(), 3);
+    for order in orders {
+        let last = order["stability"].as_array().unwrap().last().unwrap();
+        assert!(
+            last[1].as_f64().unwrap().abs() < 1e-6,
+            "all runs used: the sums are equal: {last}"
+        );
+    }
+}
+
+#[test]
+fn planted_faults_are_found_and_the_paper_alarms_more_often_than_it_should() {
+    let project = simulated();
+    let truth: Value = serde_json::from_str(&project.read("truth.json")).unwrap();
+    let faulty: Vec<&str> = truth["faults"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|fault| fault["release"] == "C")
+        .flat_map(|fault| fault["tests"].as_array().unwrap())
+        .map(|test| test.as_str().unwrap())
+        .collect();
+    let flagged = |mode: &str| -> (usize, usize) {
+        let found = json(
+            &project,
+            &["unstable", "--release", "C", "--mode", mode, "-n", "0"],
+        );
+        let tests = found["tests"].as_array().unwrap();
+        let hits = tests
+            .iter()
+            .filter(|test| faulty.contains(&test["test"].as_str().unwrap()));
+        (hits.count(), tests.len())
+    };
+    let (paper_hits, paper_all) = flagged("paper");
+    let (hits, all) = flagged("sequential");
+    assert!(hits * 10 >= paper_hits * 7, "{hits} of {paper_hits}");
+    assert!(
+        all - hits < (paper_all - paper_hits) / 2,
+        "{all} {hits}, {paper_all} {paper_hits}"
+    );
+}
+
+#[test]
+fn trouble_with_a_history_is_explained() {
+    let project = Project::with(&[(
+        "text.db",
+        "no database at all, but long enough to be read as a page",
+    )]);
+    let missing = unflake(&project, &["rates"]);
+    assert_eq!(missing.code, Some(3));
+    assert!(
+        missing.stderr.contains("there is no history at")
+            && missing.stderr.contains("unflake record")
+    );
+    let damaged = unflake(&project, &["rates", "--store", "text.db"]);
+    assert!(
+        damaged
+            .stderr
+            .contains("is damaged, or no history of unflake"),
+        "{damaged:#?}"
+    );
+    assert!(
+        project.read("text.db").starts_with("no database"),
+        "it is not touched"
+    );
+    project.write("t.csv", "test,time,verdict,release\na,2025-01-01,ok,R1\n");
+    unflake(&project, &["record", "t.csv"]);
+    let unknown = unflake(&project, &["rates", "--release", "R9"]);
+    assert!(
+        unknown
+            .stderr
+            .contains("no release `R9` in the history; there are: R1"),
+        "{unknown:#?}"
+    );
+    let date = unflake(&project, &["rates", "--as-of", "soon"]);
+    assert_eq!(
+        (date.code, date.stderr.contains("`soon` is no date")),
+        (Some(2), true)
+    );
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill_at_any_moment() {
+    let project = Project::new();
+    for at in 0..6_u64 {
+        let mut table = "test,time,verdict\n".to_owned();
+        for line in 0..20_000 {
+            let time = 1_700_000_000 + line + at * 100_000;
+            writeln!(table, "t{},{time},passed", line % 50).unwrap();
+        }
+        project.write(&format!("{at}.csv"), &table);
+    }
+    let mut acknowledged = 0;
+    for at in 0..6 {
+        let file = format!("{at}.csv");
+        let mut child = project
+            .unflake(&["record", &file])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Later and later in its work, by what it has written so far.
+        let log = project.path().join(".unflake/history.db-wal");
+        if at % 2 == 1 {
+            wait_for(&mut child, &log, at * 20_000);
+            child.kill().unwrap();
+        }
+        acknowledged += u64::from(child.wait().unwrap().success()) * 20_000;
+    }
+    let rates = json(
+        &project,
+        &["rates", "--days", "9999", "--baseline-days", "1"],
+    );
+    let there = rates["summary"]["runs"].as_u64().unwrap();
+    assert!(
+        there >= acknowledged && there.is_multiple_of(20_000),
+        "{there} of {acknowledged}"
+    );
+    assert!(acknowledged >= 60_000);
+}
+
+/// Waits until a child has written so much, or has ended.
+fn wait_for(child: &mut std::process::Child, log: &Path, bytes: u64) {
+    while child.try_wait().unwrap().is_none() {
+        if fs::metadata(log).is_ok_and(|data| data.len() >= bytes) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn several_processes_record_at_once() {
+    let project = Project::new();
+    let mut children = Vec::new();
+    for at in 0..6 {
+        project.write(
+            &format!("{at}.csv"),
+            &format!("test,time,verdict\nt{at},2025-01-01,ok\n"),
+        );
+        let mut command: Command = project.unflake(&["record", &format!("{at}.csv")]);
+        children.push(command.stdout(Stdio::null()).spawn().unwrap());
+    }
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(json(&project, &["rates"])["summary"]["tests"], 6);
+}
+
+#[test]
+fn next_runs_the_tests_and_writes_down_how_they_ended() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let project = Project::with(&[("test_it.py", "def test_a(): pass\ndef test_b(): assert 0\n")]);
+    let table = "test,time,verdict\ntest_it.test_a,2025-01-01,ok\ntest_it.test_b,2025-01-01,ok\n";
+    project.write("t.csv", table);
+    unflake(&project, &["record", "t.csv"]);
+    let run = unflake(
+        &project,
+        &[
+            "next",
+            "--run",
+            "-n",
+            "3",
+            "--python",
+            python.to_str().unwrap(),
+        ],
+    );
+    assert_eq!(run.code, Some(1), "{run:#?}");
+    assert!(run.stdout.contains("3 runs, "), "{run:#?}");
+    let rates = json(
+        &project,
+        &[
+            "rates",
+            "--days",
+            "9999",
+            "--baseline-days",
+            "1",
+            "--branch",
+            "*",
+        ],
+    );
+    assert_eq!(rates["summary"]["runs"], 5, "{rates:#}");
+    assert_eq!(
+        rates["summary"]["tests"], 2,
+        "a report's names and the framework's are the same tests"
+    );
+}

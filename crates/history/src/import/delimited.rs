@@ -1,0 +1,254 @@
+//! Runs out of a table with delimiters: CSV, with commas, semicolons or tabs.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use csv::{ByteRecord, ReaderBuilder};
+use unflake_core::signature::signature;
+
+use super::columns::Field;
+use super::skips::{Skip, Skips};
+use super::times::parse_time;
+use super::words::parse_verdict;
+use super::{FUTURE, FileError, Wish};
+use crate::batch::{Batch, Packer};
+use crate::run::{Ended, More, Provenance, Row};
+
+/// The longest name that a test may have.
+pub(super) const LONGEST_NAME: usize = 64 * 1024;
+
+/// The most of a message that is kept.
+pub(super) const LONGEST_MESSAGE: usize = 2000;
+
+pub(super) fn read<R: BufRead, F: FnMut(Batch) -> Result<(), ()>>(
+    reader: &mut R,
+    wish: &Wish,
+    packer: &mut Packer<F>,
+    skips: &mut Skips,
+) -> Result<(), FileError> {
+    let start = reader.fill_buf()?;
+    if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
+        return Err(FileError::Encoding);
+    }
+    if start.is_empty() {
+        return Err(FileError::Empty);
+    }
+    let delimiter = guess_delimiter(start);
+    let mut table = ReaderBuilder::new()
+        .delimiter(delimiter)
+        .flexible(true)
+        .buffer_capacity(1 << 16)
+        .from_reader(reader);
+    let headers = table.headers().map_err(to_error)?;
+    let headers: Vec<String> = headers.iter().map(|name| name.trim().to_owned()).collect();
+    let fields = wish.columns.find(&headers)?;
+    let mut lines = Lines {
+        fields,
+        wish,
+        places: HashMap::new(),
+        key: Vec::new(),
+        generation: packer.generation(),
+    };
+    let mut record = ByteRecord::new();
+    while table.read_byte_record(&mut record).map_err(to_error)? {
+        let line = || match record.position() {
+            Some(position) => format!("line {}", position.line()),
+            None => String::new(),
+        };
+        if record.len() != lines.fields.len() {
+            skips.add(Skip::Fields, line);
+            continue;
+        }
+        match lines.read_row(&record, packer) {
+            Ok(row) => {
+                if packer.push(row).is_err() {
+                    break;
+                }
+            }
+            Err(skip) => skips.add(skip, line),
+        }
+    }
+    Ok(())
+}
+
+fn to_error(error: csv::Error) -> FileError {
+    FileError::Read(error.into())
+}
+
+/// The delimiter that the first line has most of.
+fn guess_delimiter(start: &[u8]) -> u8 {
+    let line = start
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let count = |delimiter: u8| line.split(|byte| *byte == delimiter).count();
+    let more = |one: u8, other: u8| {
+        if count(other) > count(one) {
+            other
+        } else {
+            one
+        }
+    };
+    more(more(b',', b';'), b'\t')
+}
+
+struct Lines<'a> {
+    fields: Vec<Option<Field>>,
+    wish: &'a Wish,
+    /// Where the provenances of these fields are.
+    places: HashMap<Vec<u8>, u32>,
+    key: Vec<u8>,
+    generation: u64,
+}
+
+/// The fields of one line.
+#[derive(Default)]
+struct Line<'a> {
+    test: &'a [u8],
+    time: &'a [u8],
+    verdict: &'a [u8],
+    release: &'a [u8],
+    bug: &'a [u8],
+    branch: &'a [u8],
+    revision: &'a [u8],
+    environment: &'a [u8],
+    job: &'a [u8],
+    duration: &'a [u8],
+    attempt: &'a [u8],
+    message: &'a [u8],
+}
+
+impl Lines<'_> {
+    fn read_row<F: FnMut(Batch) -> Result<(), ()>>(
+        &mut self,
+        record: &ByteRecord,
+        packer: &mut Packer<F>,
+    ) -> Result<Row, Skip> {
+        let line = self.sort(record);
+        if line.test.is_empty() {
+            return Err(Skip::NoName);
+        }
+        if line.test.len() > LONGEST_NAME {
+            return Err(Skip::LongName);
+        }
+        let test = std::str::from_utf8(line.test).map_err(|_| Skip::NotUtf8)?;
+        let time = std::str::from_utf8(line.time).map_err(|_| Skip::NotUtf8)?;
+        if time.is_empty() {
+            return Err(Skip::NoTime);
+        }
+        let time = parse_time(time).ok_or(Skip::BadTime)?;
+        if time > self.wish.now + FUTURE {
+            return Err(Skip::Future);
+        }
+        if line.verdict.is_empty() {
+            return Err(Skip::NoVerdict);
+        }
+        let ended = parse_verdict(line.verdict).ok_or(Skip::BadVerdict)?;
+        let provenance = self.provenance(&line, packer);
+        Ok(Row {
+            test: packer.test(test, 0, false),
+            provenance,
+            time,
+            ended,
+            attempt: parse_number(line.attempt).unwrap_or(1),
+            duration: to_microseconds(parse_number(line.duration)),
+            more: to_more(line.bug, line.message, ended),
+        })
+    }
+
+    fn sort<'r>(&self, record: &'r ByteRecord) -> Line<'r> {
+        let mut line = Line::default();
+        for (value, field) in record.iter().zip(&self.fields) {
+            let Some(field) = field else { continue };
+            let place = match field {
+                Field::Test => &mut line.test,
+                Field::Time => &mut line.time,
+                Field::Verdict => &mut line.verdict,
+                Field::Release => &mut line.release,
+                Field::Bug => &mut line.bug,
+                Field::Branch => &mut line.branch,
+                Field::Revision => &mut line.revision,
+                Field::Environment => &mut line.environment,
+                Field::Job => &mut line.job,
+                Field::Duration => &mut line.duration,
+                Field::Attempt => &mut line.attempt,
+                Field::Message => &mut line.message,
+            };
+            *place = value.trim_ascii();
+        }
+        line
+    }
+
+    fn provenance<F: FnMut(Batch) -> Result<(), ()>>(
+        &mut self,
+        line: &Line<'_>,
+        packer: &mut Packer<F>,
+    ) -> u32 {
+        if self.generation != packer.generation() {
+            self.generation = packer.generation();
+            self.places.clear();
+        }
+        let parts = [
+            line.release,
+            line.branch,
+            line.revision,
+            line.environment,
+            line.job,
+        ];
+        self.key.clear();
+        for part in parts {
+            self.key.extend_from_slice(part);
+            self.key.push(0);
+        }
+        if let Some(place) = self.places.get(&self.key) {
+            return *place;
+        }
+        let given = &self.wish.provenance;
+        let or_given = |value: &[u8], given: &str| {
+            if value.is_empty() {
+                given.to_owned()
+            } else {
+                String::from_utf8_lossy(value).into_owned()
+            }
+        };
+        let provenance = Provenance {
+            revision: or_given(line.revision, &given.revision),
+            branch: or_given(line.branch, &given.branch),
+            release: or_given(line.release, &given.release),
+            environment: or_given(line.environment, &given.environment),
+            job: or_given(line.job, &given.job),
+        };
+        let place = packer.provenance(&provenance);
+        self.places.insert(self.key.clone(), place);
+        place
+    }
+}
+
+fn parse_number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// A duration that is no number, or less than none, is one that we do not know.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "durations of years are not kept"
+)]
+pub(super) fn to_microseconds(seconds: Option<f64>) -> Option<i64> {
+    let seconds = seconds.filter(|seconds| (0.0..1e9).contains(seconds))?;
+    Some((seconds * 1e6).round() as i64)
+}
+
+/// What a failure has that a pass has not.
+pub(super) fn to_more(bug: &[u8], message: &[u8], ended: Ended) -> Option<Box<More>> {
+    if bug.is_empty() && (message.is_empty() || !ended.is_failure()) {
+        return None;
+    }
+    let message = String::from_utf8_lossy(message);
+    let message: String = message.chars().take(LONGEST_MESSAGE).collect();
+    Some(Box::new(More {
+        bug: (!bug.is_empty()).then(|| String::from_utf8_lossy(bug).into_owned()),
+        signature: (!message.is_empty()).then(|| signature("", &message)),
+        message,
+        ..More::default()
+    }))
+}

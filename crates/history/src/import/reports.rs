@@ -1,0 +1,173 @@
+//! Runs out of JUnit XML: every attempt that a report tells of.
+
+use std::io::BufRead;
+use std::time::Duration;
+
+use unflake_core::signature::signature;
+use unflake_core::trial::Account;
+
+use super::delimited::{LONGEST_MESSAGE, LONGEST_NAME};
+use super::skips::{Skip, Skips};
+use super::times::parse_time;
+use super::{FUTURE, FileError, Wish};
+use crate::batch::{Batch, Packer};
+use crate::junit::{Case, CaseOutcome, stream_junit};
+use crate::run::{Ended, More, Provenance, Row};
+
+pub(super) fn read<R: BufRead, F: FnMut(Batch) -> Result<(), ()>>(
+    reader: &mut R,
+    wish: &Wish,
+    written: i64,
+    packer: &mut Packer<F>,
+    skips: &mut Skips,
+) -> Result<(), FileError> {
+    stream_junit(reader, trim, |cases| {
+        for case in cases {
+            if let Err(skip) = add_case(&case, wish, written, packer) {
+                skips.add(skip, || format!("{}.{}", case.classname, case.name));
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// Leaves of each text what the history keeps.
+fn trim(case: &mut Case) {
+    trim_account(&mut case.account);
+    for failure in &mut case.other_failures {
+        trim_account(&mut failure.account);
+    }
+}
+
+fn trim_account(account: &mut Account) {
+    if account.message.is_empty() {
+        // Some tools say it in the text only.
+        let line = account.text.lines().find(|line| !line.trim().is_empty());
+        account.message = line.unwrap_or_default().trim().to_owned();
+    }
+    if account.message.len() > LONGEST_MESSAGE {
+        account.message = account.message.chars().take(LONGEST_MESSAGE).collect();
+    }
+    account.text = String::new();
+    account.output = String::new();
+}
+
+fn add_case<F: FnMut(Batch) -> Result<(), ()>>(
+    case: &Case,
+    wish: &Wish,
+    written: i64,
+    packer: &mut Packer<F>,
+) -> Result<(), Skip> {
+    let (name, is_own) = name_of(case);
+    if name.is_empty() {
+        return Err(Skip::NoName);
+    }
+    if name.len() > LONGEST_NAME {
+        return Err(Skip::LongName);
+    }
+    let time = case
+        .timestamp
+        .as_deref()
+        .map(|text| parse_time(text).ok_or(Skip::BadTime));
+    let time = time.transpose()?.unwrap_or(written);
+    if time > wish.now + FUTURE {
+        return Err(Skip::Future);
+    }
+    let property = |name: &str| {
+        let mut all = case.properties.iter();
+        all.find(|(key, _)| key == name)
+            .map(|(_, value)| value.clone())
+    };
+    let provenance = Provenance {
+        revision: property("revision").unwrap_or_else(|| wish.provenance.revision.clone()),
+        ..wish.provenance.clone()
+    };
+    let mut attempt = 0;
+    let mut add = |ended: Ended,
+                   duration: Option<Duration>,
+                   kind: &str,
+                   account: &Account,
+                   verdict: Option<&str>| {
+        attempt += 1;
+        let more = ended.is_failure().then(|| {
+            let text = signature(kind, &account.message);
+            Box::new(More {
+                signature: (!text.is_empty()).then_some(text),
+                message: account.message.clone(),
+                verdict: verdict.map(ToOwned::to_owned),
+                ..More::default()
+            })
+        });
+        let row = Row {
+            test: packer.test(&name, 0, is_own),
+            provenance: packer.provenance(&provenance),
+            time,
+            ended,
+            attempt,
+            duration: duration.and_then(|time| i64::try_from(time.as_micros()).ok()),
+            more,
+        };
+        // A store that wants no more has said so itself.
+        let _ = packer.push(row);
+    };
+    let is_flaky = case.outcome == CaseOutcome::Flaky;
+    if is_flaky {
+        // The failures came first: the tool itself ran the test again.
+        for failure in &case.other_failures {
+            let ended = to_ended(failure.outcome);
+            add(
+                ended,
+                failure.duration,
+                &failure.kind,
+                &failure.account,
+                Some("flaky"),
+            );
+        }
+    }
+    add(
+        to_ended(case.outcome),
+        case.duration,
+        &case.kind,
+        &case.account,
+        None,
+    );
+    if !is_flaky {
+        for failure in &case.other_failures {
+            let ended = to_ended(failure.outcome);
+            add(
+                ended,
+                failure.duration,
+                &failure.kind,
+                &failure.account,
+                None,
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The framework's own name if the report has it; else its class and its name.
+fn name_of(case: &Case) -> (String, bool) {
+    let own = case
+        .properties
+        .iter()
+        .find(|(name, _)| name == "unflake.id");
+    if let Some((_, id)) = own {
+        return (id.clone(), true);
+    }
+    let dot = if case.classname.is_empty() || case.name.is_empty() {
+        ""
+    } else {
+        "."
+    };
+    (format!("{}{dot}{}", case.classname, case.name), false)
+}
+
+fn to_ended(outcome: CaseOutcome) -> Ended {
+    match outcome {
+        CaseOutcome::Passed | CaseOutcome::Flaky => Ended::PASSED,
+        CaseOutcome::Failed => Ended::FAILED,
+        CaseOutcome::Errored => Ended::ERRORED,
+        CaseOutcome::Skipped => Ended::SKIPPED,
+    }
+}

@@ -1,0 +1,152 @@
+//! The history in one SQLite file: no set-up, safe under several processes, open to tools that people know.
+//!
+//! Write-ahead logging lets readers go on while one process writes; a source is added in one transaction,
+//! which is on the disk when it is acknowledged. Counts are kept in blocks beside the runs (`blocks`).
+
+mod append;
+mod blocks;
+mod reading;
+mod revision;
+mod schema;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::store::StoreError;
+
+/// How long a writer waits for another one.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A history in a file.
+#[derive(Debug)]
+pub struct Sqlite {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// Whether a history that is not there is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// It is made, with its folder.
+    Make,
+    /// It is an error.
+    Refuse,
+}
+
+impl Sqlite {
+    /// Opens the history at `path`.
+    ///
+    /// A folder `.unflake` that has to be made for it gets a `.gitignore` of its own, so that nobody commits
+    /// a history by accident.
+    pub fn open(path: &Path, missing: Missing) -> Result<Self, StoreError> {
+        if !path.exists() {
+            if missing == Missing::Refuse {
+                let path = path.to_owned();
+                return Err(StoreError::Missing { path });
+            }
+            make_folder(path).map_err(|source| StoreError::Open {
+                path: path.to_owned(),
+                source: source.into(),
+            })?;
+        }
+        Self::connect(path).or_else(|error| {
+            // On a disk that cannot be written to there is still something to be read.
+            if matches!(error, StoreError::Write { .. }) && path.exists() {
+                Self::connect_to_read(path)
+            } else {
+                Err(error)
+            }
+        })
+    }
+
+    fn connect(path: &Path) -> Result<Self, StoreError> {
+        let trouble = |error| translate(path, error);
+        let mut connection = Connection::open(path).map_err(trouble)?;
+        connection.busy_timeout(PATIENCE).map_err(trouble)?;
+        schema::prepare(&mut connection, path)?;
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+        })
+    }
+
+    fn connect_to_read(path: &Path) -> Result<Self, StoreError> {
+        let trouble = |error| translate(path, error);
+        // Without a log beside it, and with nobody able to write, the file does not change.
+        let name = format!("file:{}?immutable=1", escape(path));
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(name, flags).map_err(trouble)?;
+        schema::check(&connection, path)?;
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn trouble(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
+        |error| translate(&self.path, error)
+    }
+}
+
+/// A path in a URI.
+fn escape(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    text.replace('%', "%25")
+        .replace('?', "%3f")
+        .replace('#', "%23")
+}
+
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    else {
+        return Ok(());
+    };
+    if folder.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    if folder.file_name().is_some_and(|name| name == ".unflake") {
+        let text = "# Made by unflake: a history belongs to nobody's repository.\n*\n";
+        fs::write(folder.join(".gitignore"), text)?;
+    }
+    Ok(())
+}
+
+/// What the database says, in our words.
+fn translate(path: &Path, error: rusqlite::Error) -> StoreError {
+    let path = path.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
+        Some(ErrorCode::DiskFull | ErrorCode::ReadOnly | ErrorCode::SystemIoFailure) => {
+            StoreError::Write {
+                path,
+                source: error.into(),
+            }
+        }
+        // A table that is not there, a value of another type: somebody else's database.
+        None
+        | Some(
+            ErrorCode::NotADatabase
+            | ErrorCode::DatabaseCorrupt
+            | ErrorCode::Unknown
+            | ErrorCode::TypeMismatch,
+        ) => StoreError::Damaged {
+            path,
+            source: error.into(),
+        },
+        Some(_) => StoreError::Open {
+            path,
+            source: error.into(),
+        },
+    }
+}

@@ -1,0 +1,291 @@
+//! Adding runs and labels.
+
+use std::collections::HashMap;
+
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
+};
+
+use super::blocks::Builder;
+use super::{Sqlite, translate};
+use crate::batch::Batch;
+use crate::run::{Label, More, Provenance, Row, TestName};
+use crate::store::{Appended, Refused, Source, StoreError};
+
+const INSERT_DETAIL: &str = "INSERT INTO detail(run, rung, vm, signature, bug, verdict) \
+                             VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
+/// So many runs are written by one statement: each statement has a price of its own.
+const TOGETHER: usize = 64;
+
+/// So many signatures are remembered while a source is written.
+const SIGNATURES: usize = 100_000;
+
+impl Sqlite {
+    pub(super) fn append_source(
+        &mut self,
+        source: &mut dyn Source,
+    ) -> Result<Appended, StoreError> {
+        let path = self.path.clone();
+        let trouble = |error| translate(&path, error);
+        // The first batch is awaited before the lock is taken: others may write meanwhile.
+        let mut next = source.next_batch();
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(trouble)?;
+        let mut writer = Writer::begin(&transaction, &source.name()).map_err(trouble)?;
+        while let Some(batch) = next {
+            writer.write(&batch).map_err(trouble)?;
+            next = source.next_batch();
+        }
+        let digest = match source.digest() {
+            Ok(digest) => digest,
+            Err(Refused) => return Ok(Appended::Refused),
+        };
+        let runs = writer.runs;
+        if !writer.end(digest).map_err(trouble)? {
+            return Ok(Appended::Known);
+        }
+        transaction.commit().map_err(trouble)?;
+        Ok(Appended::Added { runs })
+    }
+
+    pub(super) fn add_labels(&mut self, labels: &[Label]) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let trouble = |error| translate(&path, error);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(trouble)?;
+        let add = "INSERT INTO label(time, test, run, kind, value, author) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        for label in labels {
+            let test = find_test(&transaction, &label.test).map_err(trouble)?;
+            let Label {
+                time,
+                run,
+                kind,
+                value,
+                author,
+                ..
+            } = label;
+            transaction
+                .execute(add, params![time, test, run, kind, value, author])
+                .map_err(trouble)?;
+        }
+        transaction.commit().map_err(trouble)
+    }
+
+    /// Whether something with this digest was added.
+    pub fn has_import(&self, digest: &[u8; 32]) -> Result<bool, StoreError> {
+        let known = "SELECT 1 FROM import WHERE digest = ?1";
+        let found = self.connection.query_row(known, [digest], |_| Ok(()));
+        Ok(found.optional().map_err(self.trouble())?.is_some())
+    }
+}
+
+/// One source on its way into the tables.
+struct Writer<'a> {
+    transaction: &'a Transaction<'a>,
+    import: i64,
+    /// The number that the next run gets: one more than the largest, as nobody else writes meanwhile.
+    next: i64,
+    runs: u64,
+    /// The numbers of the batch's tests and provenances, the latter with their streams.
+    tests: Vec<i64>,
+    provenances: Vec<(i64, u32)>,
+    signatures: HashMap<String, i64>,
+    builder: Builder<'a>,
+}
+
+impl<'a> Writer<'a> {
+    fn begin(transaction: &'a Transaction<'a>, name: &str) -> rusqlite::Result<Self> {
+        // Its digest is known at the end only. Nobody sees it before.
+        let add = "INSERT INTO import(digest, source, first, last) VALUES (x'', ?1, 0, -1)";
+        transaction.execute(add, [name])?;
+        let import = transaction.last_insert_rowid();
+        let last = "SELECT coalesce(max(id), 0) FROM run";
+        let last: i64 = transaction.query_row(last, [], |row| row.get(0))?;
+        Ok(Self {
+            transaction,
+            import,
+            next: last + 1,
+            runs: 0,
+            tests: Vec::new(),
+            provenances: Vec::new(),
+            signatures: HashMap::new(),
+            builder: Builder::begin(transaction)?,
+        })
+    }
+
+    fn write(&mut self, batch: &Batch) -> rusqlite::Result<()> {
+        if batch.is_fresh {
+            self.tests.clear();
+            self.provenances.clear();
+        }
+        for test in &batch.tests {
+            self.tests.push(find_test(self.transaction, test)?);
+        }
+        for provenance in &batch.provenances {
+            let found = find_provenance(self.transaction, provenance)?;
+            self.provenances.push(found);
+        }
+        for rows in batch.rows.chunks(TOGETHER) {
+            self.write_runs(rows)?;
+        }
+        Ok(())
+    }
+
+    fn write_runs(&mut self, rows: &[Row]) -> rusqlite::Result<()> {
+        let mut insert = self.transaction.prepare_cached(&insert_runs(rows.len()))?;
+        for (place, row) in rows.iter().enumerate() {
+            let (provenance, _) = self.provenances[row.provenance as usize];
+            let values = [
+                self.tests[row.test as usize],
+                row.time,
+                i64::from(row.ended.number()),
+                provenance,
+                i64::from(row.attempt),
+            ];
+            let first = place * (values.len() + 1) + 1;
+            for (at, value) in values.into_iter().enumerate() {
+                insert.raw_bind_parameter(first + at, value)?;
+            }
+            insert.raw_bind_parameter(first + values.len(), row.duration)?;
+        }
+        insert.raw_execute()?;
+        drop(insert);
+        for (number, row) in (self.next..).zip(rows) {
+            if let Some(more) = &row.more {
+                self.write_detail(number, more)?;
+            }
+            let (_, stream) = self.provenances[row.provenance as usize];
+            self.builder
+                .add(row, number, self.tests[row.test as usize], stream)?;
+            self.runs += 1;
+        }
+        self.next += i64::try_from(rows.len()).unwrap_or(0);
+        Ok(())
+    }
+
+    fn write_detail(&mut self, run: i64, more: &More) -> rusqlite::Result<()> {
+        let signature = match &more.signature {
+            None => None,
+            Some(found) => Some(self.find_signature(found, &more.message)?),
+        };
+        let mut insert = self.transaction.prepare_cached(INSERT_DETAIL)?;
+        insert.execute(params![
+            run,
+            more.rung,
+            more.vm,
+            signature,
+            more.bug,
+            more.verdict
+        ])?;
+        Ok(())
+    }
+
+    fn find_signature(&mut self, text: &str, example: &str) -> rusqlite::Result<i64> {
+        if let Some(number) = self.signatures.get(text) {
+            return Ok(*number);
+        }
+        let number = find_or_add(
+            self.transaction,
+            "SELECT id FROM signature WHERE text = ?1",
+            "INSERT INTO signature(text, example) VALUES (?1, ?2)",
+            params![text],
+            params![text, example],
+        )?;
+        if self.signatures.len() >= SIGNATURES {
+            self.signatures.clear();
+        }
+        self.signatures.insert(text.to_owned(), number);
+        Ok(number)
+    }
+
+    /// False if a source with this digest is there already.
+    fn end(self, digest: [u8; 32]) -> rusqlite::Result<bool> {
+        self.builder.end(self.next - 1)?;
+        let update = "UPDATE import SET digest = ?1, first = ?2, last = ?3 WHERE id = ?4";
+        let last = self.next - 1;
+        let first = self.next - i64::try_from(self.runs).unwrap_or(0);
+        match self
+            .transaction
+            .execute(update, params![digest, first, last, self.import])
+        {
+            Ok(_) => Ok(true),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A statement that adds so many runs.
+fn insert_runs(count: usize) -> String {
+    let mut text =
+        "INSERT INTO run(test, time, outcome, provenance, attempt, duration) VALUES ".to_owned();
+    for at in 0..count {
+        let comma = if at == 0 { "" } else { "," };
+        text.push_str(comma);
+        text.push_str("(?,?,?,?,?,?)");
+    }
+    text
+}
+
+fn find_test(connection: &Connection, test: &TestName) -> rusqlite::Result<i64> {
+    find_or_add(
+        connection,
+        "SELECT id FROM test WHERE name = ?1 AND copy = ?2 AND by_framework = ?3",
+        "INSERT INTO test(name, copy, by_framework) VALUES (?1, ?2, ?3)",
+        params![test.name, test.copy, test.is_own],
+        params![test.name, test.copy, test.is_own],
+    )
+}
+
+/// The number of a provenance, and of its stream.
+fn find_provenance(
+    connection: &Connection,
+    provenance: &Provenance,
+) -> rusqlite::Result<(i64, u32)> {
+    let Provenance {
+        revision,
+        branch,
+        release,
+        environment,
+        job,
+    } = provenance;
+    let stream = find_or_add(
+        connection,
+        "SELECT id FROM stream WHERE branch = ?1 AND release = ?2",
+        "INSERT INTO stream(branch, release) VALUES (?1, ?2)",
+        params![branch, release],
+        params![branch, release],
+    )?;
+    let number = find_or_add(
+        connection,
+        "SELECT id FROM provenance \
+         WHERE stream = ?1 AND revision = ?2 AND environment = ?3 AND job = ?4",
+        "INSERT INTO provenance(stream, revision, environment, job) VALUES (?1, ?2, ?3, ?4)",
+        params![stream, revision, environment, job],
+        params![stream, revision, environment, job],
+    )?;
+    Ok((number, u32::try_from(stream).unwrap_or(u32::MAX)))
+}
+
+fn find_or_add(
+    connection: &Connection,
+    find: &str,
+    add: &str,
+    key: &[&dyn rusqlite::ToSql],
+    values: &[&dyn rusqlite::ToSql],
+) -> rusqlite::Result<i64> {
+    let mut find = connection.prepare_cached(find)?;
+    if let Some(number) = find.query_row(key, |row| row.get(0)).optional()? {
+        return Ok(number);
+    }
+    connection.prepare_cached(add)?.execute(values)?;
+    Ok(connection.last_insert_rowid())
+}

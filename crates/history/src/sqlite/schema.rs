@@ -1,0 +1,152 @@
+//! The tables, and the version of their format.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::translate;
+use crate::run::{ENDINGS, Ended};
+use crate::store::StoreError;
+
+/// The newest format that we know.
+const VERSION: i64 = 1;
+
+/// The number that tells our files from other SQLite databases: "unfl".
+const APPLICATION: i64 = 0x756e_666c;
+
+const TABLES: &str = "
+-- What tests are called. A name that a framework itself gave is by_framework.
+CREATE TABLE test(
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, copy INTEGER NOT NULL, by_framework INTEGER NOT NULL,
+    UNIQUE(name, copy, by_framework)
+);
+-- Branch and release together; what is not known is empty.
+CREATE TABLE stream(
+    id INTEGER PRIMARY KEY, branch TEXT NOT NULL, release TEXT NOT NULL, UNIQUE(branch, release)
+);
+-- Where runs come from.
+CREATE TABLE provenance(
+    id INTEGER PRIMARY KEY, stream INTEGER NOT NULL REFERENCES stream(id), revision TEXT NOT NULL,
+    environment TEXT NOT NULL, job TEXT NOT NULL, UNIQUE(stream, revision, environment, job)
+);
+-- What failures of the same kind have in common, and one of their messages.
+CREATE TABLE signature(
+    id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, example TEXT NOT NULL
+);
+CREATE TABLE outcome(
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, is_pass INTEGER NOT NULL, is_failure INTEGER NOT NULL
+);
+-- What was added, by the digest of its bytes: nothing is added twice. Its runs are first..last.
+CREATE TABLE import(
+    id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, source TEXT NOT NULL, first INTEGER NOT NULL,
+    last INTEGER NOT NULL
+);
+-- time: milliseconds since 1970. duration: microseconds. attempt: 1 is the run itself, 2 and up are reruns
+-- after it, 0 is an experiment that says nothing about how often the test fails.
+CREATE TABLE run(
+    id INTEGER PRIMARY KEY, test INTEGER NOT NULL, time INTEGER NOT NULL, outcome INTEGER NOT NULL,
+    provenance INTEGER NOT NULL, attempt INTEGER NOT NULL, duration INTEGER
+);
+-- What is known of few runs only.
+CREATE TABLE detail(
+    run INTEGER PRIMARY KEY, rung TEXT, vm INTEGER, signature INTEGER, bug TEXT, verdict TEXT
+);
+-- What was said later about a test, or one of its runs.
+CREATE TABLE label(
+    id INTEGER PRIMARY KEY, time INTEGER NOT NULL, test INTEGER NOT NULL, run INTEGER, kind TEXT NOT NULL,
+    value TEXT NOT NULL, author TEXT NOT NULL
+);
+-- Counts of runs first..last by test, day and stream, packed: made from the runs, and made again if lost.
+CREATE TABLE block(first INTEGER PRIMARY KEY, last INTEGER NOT NULL, counts BLOB NOT NULL);
+
+-- For people.
+CREATE VIEW runs AS
+SELECT run.id, test.name AS test, test.copy,
+    strftime('%Y-%m-%dT%H:%M:%fZ', run.time / 1000.0, 'unixepoch') AS time,
+    outcome.name AS outcome, run.attempt, run.duration / 1e6 AS seconds, stream.branch, stream.release,
+    provenance.revision, provenance.environment, provenance.job, detail.rung, detail.vm,
+    signature.text AS signature, detail.bug, detail.verdict, import.source
+FROM run JOIN test ON test.id = run.test JOIN outcome ON outcome.id = run.outcome
+JOIN provenance ON provenance.id = run.provenance JOIN stream ON stream.id = provenance.stream
+JOIN import ON run.id BETWEEN import.first AND import.last
+LEFT JOIN detail ON detail.run = run.id LEFT JOIN signature ON signature.id = detail.signature;
+CREATE VIEW daily_counts AS
+SELECT run.test AS test, run.time / 86400000 - (run.time % 86400000 < 0) AS day, provenance.stream AS stream,
+    count(*) AS runs, sum(outcome.is_failure) AS failures,
+    sum(outcome.is_failure AND detail.bug IS NOT NULL) AS with_bug
+FROM run JOIN outcome ON outcome.id = run.outcome JOIN provenance ON provenance.id = run.provenance
+LEFT JOIN detail ON detail.run = run.id
+WHERE run.attempt = 1 AND (outcome.is_pass OR outcome.is_failure)
+GROUP BY run.test, day, provenance.stream;
+";
+
+/// Makes the tables in a new file, and checks the version of an old one.
+pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let trouble = |error| translate(path, error);
+    if check(connection, path)? {
+        return tune(connection).map_err(trouble);
+    }
+    // Larger pages suit rows that are only ever added; the log can be chosen outside a transaction only.
+    connection
+        .pragma_update(None, "page_size", 8192)
+        .map_err(trouble)?;
+    connection
+        .pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
+        .map_err(trouble)?;
+    tune(connection).map_err(trouble)?;
+    // Two processes may be here at once: the second finds the tables made.
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(trouble)?;
+    if !check(&transaction, path)? {
+        make_tables(&transaction).map_err(trouble)?;
+    }
+    transaction.commit().map_err(trouble)
+}
+
+fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(TABLES)?;
+    for (number, word) in (0_i64..).zip(ENDINGS) {
+        let ended = Ended::from_number(number).expect("the word has this number");
+        let add = "INSERT INTO outcome VALUES (?1, ?2, ?3, ?4)";
+        connection.execute(add, (number, word, ended.is_pass(), ended.is_failure()))?;
+    }
+    connection.pragma_update(None, "application_id", APPLICATION)?;
+    connection.pragma_update(None, "user_version", VERSION)
+}
+
+/// Whether it is a history of ours; false if it is empty.
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+    let trouble = |error| translate(path, error);
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let application = number("application_id").map_err(trouble)?;
+    let version = number("user_version").map_err(trouble)?;
+    if application == APPLICATION && version > VERSION {
+        return Err(StoreError::Newer {
+            path: path.to_owned(),
+            theirs: version,
+            ours: VERSION,
+        });
+    }
+    if application == APPLICATION {
+        return Ok(true);
+    }
+    let tables = "SELECT count(*) FROM sqlite_schema";
+    let tables: i64 = connection
+        .query_row(tables, [], |row| row.get(0))
+        .map_err(trouble)?;
+    if application != 0 || tables > 0 {
+        return Err(StoreError::Damaged {
+            path: path.to_owned(),
+            source: "it is a database of another program".into(),
+        });
+    }
+    Ok(false)
+}
+
+fn tune(connection: &Connection) -> rusqlite::Result<()> {
+    // An acknowledged source survives also a loss of power.
+    connection.pragma_update(None, "synchronous", "full")?;
+    // 64 MB of pages.
+    connection.pragma_update(None, "cache_size", -65536)
+}
