@@ -30,7 +30,8 @@ def main() -> int:
     maven_seconds = time.monotonic() - began
     plain = surefire(folder)
     began = time.monotonic()
-    command = [unflake, "run", "--format", "json", "--immediate", "0", "--end", "0", "--fresh", "0", "--", *args]
+    no_reruns = ["--immediate", "0", "--end", "0", "--fresh", "0"]
+    command = [unflake, "run", "--format", "json", *no_reruns, "--", *args]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     seconds = time.monotonic() - began
     if not run.stdout:
@@ -39,15 +40,17 @@ def main() -> int:
     report = json.loads(run.stdout)
     ours = {}
     for test in report["tests"]:
-        outcome = {"failed": "failed", "error": "failed", "crashed": "failed"}.get(test["outcome"], test["outcome"])
+        outcome = "failed" if test["outcome"] in ("error", "crashed") else test["outcome"]
         ours.setdefault(plain_name(test["id"].replace("#", ".", 1)), []).append(outcome)
     ours = {name: worst(outcomes) for name, outcomes in ours.items()}
     different = sorted(name for name in plain if plain[name] != ours.get(name))
     # Surefire reports a class that is skipped as a whole as one case without a method.
     different = [name for name in different if not is_skipped_class(name, plain, ours)]
     skipped = {name for name in plain if is_skipped_class(name, plain, ours)}
-    more = sorted(name for name in ours if name not in plain and not any(name.startswith(f"{one}.") for one in skipped))
-    print(f"{folder.name}: Surefire {len(plain)} tests in {maven_seconds:.1f} s, unflake {len(ours)} in {seconds:.1f} s")
+    inside = tuple(f"{one}." for one in skipped)
+    more = sorted(name for name in ours if name not in plain and not name.startswith(inside))
+    print(f"{folder.name}: Surefire {len(plain)} tests in {maven_seconds:.1f} s,", end=" ")
+    print(f"unflake {len(ours)} in {seconds:.1f} s")
     print(f"  alike {len(plain) - len(different)}, different {len(different)}, only unflake {len(more)}")
     for name in different[:20]:
         print(f"  {name}: Surefire {plain[name]}, unflake {ours.get(name)}")

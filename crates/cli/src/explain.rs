@@ -178,24 +178,26 @@ fn advise_store(error: &StoreError) -> (Vec<(&'static str, String)>, Exit) {
     (vec![("help:", text.to_owned())], Exit::CannotRun)
 }
 
+fn advise_ended(framework: &str, output: &str) -> Vec<(&'static str, String)> {
+    let mut parts = Vec::new();
+    if !output.trim().is_empty() {
+        parts.push(("wrote:", last_lines(output)));
+    }
+    let text = if framework == "pytest" {
+        "run `python -m pytest --collect-only` to see pytest's full message"
+    } else {
+        "run `mvn test` to see whether Surefire's own JVM starts"
+    };
+    parts.push(("help:", text.to_owned()));
+    parts
+}
+
 fn advise_run(error: &RunError) -> (Vec<(&'static str, String)>, Exit) {
     let help = |text: String| vec![("help:", text)];
     match error {
         RunError::EndedEarly {
             framework, output, ..
-        } => {
-            let mut parts = Vec::new();
-            if !output.trim().is_empty() {
-                parts.push(("wrote:", last_lines(output)));
-            }
-            let text = if *framework == "pytest" {
-                "run `python -m pytest --collect-only` to see pytest's full message"
-            } else {
-                "run `mvn test` to see whether Surefire's own JVM starts"
-            };
-            parts.push(("help:", text.to_owned()));
-            (parts, Exit::CannotRun)
-        }
+        } => (advise_ended(framework, output), Exit::CannotRun),
         RunError::NoPytest { python, detail } => {
             let text = format!(
                 "install it with `{python} -m pip install pytest`, or name the project's \

@@ -346,7 +346,7 @@ mod tests {
     fn a_junit_test_is_selected_by_surefires_option() {
         let broken = Verdict::Broken(Blame::NotAsked);
         let args = |id: &str| {
-            let args = repeat("unflake run", id, broken.clone());
+            let args = repeat("unflake run", id, broken);
             args.project
                 .framework_args
                 .last()

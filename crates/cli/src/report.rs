@@ -132,20 +132,17 @@ impl Report {
                 let order = Vec::new();
                 self.vms.insert(vm, VmLog { birth, order });
             }
-            Event::Listed(listing) => match &mut self.listing {
-                // One more part of the same project.
-                Some(known) => {
-                    let ids = listing.tests.iter().map(|test| test.id.clone());
-                    self.places.extend(ids.zip(known.tests.len()..));
+            Event::Listed(listing) => {
+                let ids = listing.tests.iter().map(|test| test.id.clone());
+                self.places.extend(ids.zip(self.tests().len()..));
+                if let Some(known) = &mut self.listing {
+                    // One more part of the same project.
                     known.tests.extend(listing.tests);
                     known.deselected += listing.deselected;
-                }
-                None => {
-                    let ids = listing.tests.iter().map(|test| test.id.clone());
-                    self.places = ids.zip(0..).collect();
+                } else {
                     self.listing = Some(listing);
                 }
-            },
+            }
             Event::CollectionFailed(error) => self.collection_errors.push(error),
             Event::Unmatched { case, why } => self.unmatched.push((case, why)),
             Event::Noted(note) => self.notes.push(note),

@@ -256,9 +256,10 @@ fn copied_constants(
     difference: &Difference,
     intersection: &unflake_core::intersect::Intersection,
 ) -> Vec<Unknown> {
+    let is_java = |path: &str| Utf8Path::new(path).extension() == Some("java");
     let is_touched = |path: &str| intersection.touches.iter().any(|touch| touch.path == path);
     let java = difference.changes.iter().map(|change| &change.file.path);
-    let java = java.filter(|path| path.ends_with(".java") && !is_touched(path));
+    let java = java.filter(|path| is_java(path) && !is_touched(path));
     let has_constants = |path: &&String| {
         let text = std::fs::read_to_string(difference.repository.root().join(path));
         // One that is gone may have had some.

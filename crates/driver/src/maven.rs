@@ -183,7 +183,8 @@ impl Project {
                 let known = line.trim_matches('"').to_owned();
                 let more = module.framework().map(|part| self.place(part));
                 let parts: Vec<String> = std::iter::once(known).chain(more).collect();
-                lines.push_str(&format!("\"{}:{runner}\"\n", parts.join(":")));
+                let classpath = parts.join(":");
+                lines.extend(["\"", &classpath, ":", &runner, "\"\n"]);
             } else {
                 lines.push_str(&line);
                 lines.push('\n');

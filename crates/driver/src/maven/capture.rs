@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 
 use crate::maven::JAR;
 use crate::maven::module::Module;
@@ -314,7 +314,7 @@ fn look_into(path: &Utf8Path, hasher: &mut DefaultHasher) {
     let Ok(entries) = path.read_dir_utf8() else {
         return;
     };
-    let mut inside: Vec<Utf8PathBuf> = entries.flatten().map(|entry| entry.into_path()).collect();
+    let mut inside: Vec<Utf8PathBuf> = entries.flatten().map(Utf8DirEntry::into_path).collect();
     inside.sort();
     for path in inside {
         look_into(&path, hasher);

@@ -3,6 +3,8 @@ package unflake.junit;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -97,12 +99,12 @@ final class JUnit4 implements Backend {
         List<Class<?>> categories = new ArrayList<>();
         Category own = description.getAnnotation(Category.class);
         if (own != null) {
-            categories.addAll(java.util.Arrays.asList(own.value()));
+            categories.addAll(Arrays.asList(own.value()));
         }
         for (Class<?> type = group; type != null; type = type.getSuperclass()) {
             Category all = type.getAnnotation(Category.class);
             if (all != null) {
-                categories.addAll(java.util.Arrays.asList(all.value()));
+                categories.addAll(Arrays.asList(all.value()));
                 break;
             }
         }
@@ -113,11 +115,17 @@ final class JUnit4 implements Backend {
     private static List<String> ignoredMethods(Class<?> type) {
         List<String> methods = new ArrayList<>();
         for (Method method : type.getMethods()) {
-            if (method.isAnnotationPresent(Test.class) && !methods.contains(method.getName())) {
+            boolean isOld = method.getName().startsWith("test") && method.getParameterCount() == 0 && isJUnit3(type);
+            boolean isTest = isOld || method.isAnnotationPresent(Test.class);
+            if (isTest && !methods.contains(method.getName())) {
                 methods.add(method.getName());
             }
         }
-        java.util.Collections.sort(methods);
+        if (methods.isEmpty()) {
+            // Its runner would have made its tests.
+            methods.add(type.getSimpleName());
+        }
+        Collections.sort(methods);
         return methods;
     }
 
