@@ -6,6 +6,8 @@
 The history has the size of Ericsson's in Rehman 2019. The figures go beside the page.
 """
 
+# ruff: noqa: E501 - rows of tables are long
+
 import argparse
 import datetime
 import json
