@@ -53,12 +53,10 @@ impl Sqlite {
             })?;
         }
         Self::connect(path).or_else(|error| {
+            let is_closed = matches!(error, StoreError::Write { .. } | StoreError::Open { .. });
             // On a disk that cannot be written to there is still something to be read.
-            if matches!(error, StoreError::Write { .. }) && path.exists() {
-                Self::connect_to_read(path)
-            } else {
-                Err(error)
-            }
+            let read_only = is_closed.then(|| Self::connect_to_read(path));
+            read_only.and_then(Result::ok).ok_or(error)
         })
     }
 
@@ -148,5 +146,34 @@ fn translate(path: &Path, error: rusqlite::Error) -> StoreError {
             path,
             source: error.into(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    #[test]
+    fn a_store_that_cannot_be_written_to_can_be_read() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("a?b#c%d.db");
+        drop(Sqlite::open(&path, Missing::Make).unwrap());
+        let mut store = Sqlite::connect_to_read(&path).unwrap();
+        assert!(store.tests().unwrap().is_empty());
+        let label = crate::run::Label {
+            time: 0,
+            test: crate::run::TestName {
+                name: "t".to_owned(),
+                copy: 0,
+                is_own: true,
+            },
+            run: None,
+            kind: "bug".to_owned(),
+            value: String::new(),
+            author: String::new(),
+        };
+        let error = store.append_labels(&[label]).unwrap_err();
+        assert!(matches!(error, StoreError::Write { .. }), "{error:?}");
     }
 }

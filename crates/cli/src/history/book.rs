@@ -34,6 +34,11 @@ impl Entry {
         samples.fold(Sample::default(), Sample::plus)
     }
 
+    /// Whether it ran in the current period.
+    pub(crate) fn is_current(&self) -> bool {
+        !self.course.days.is_empty()
+    }
+
     /// Whether it ran in either period.
     pub(crate) fn has_runs(&self) -> bool {
         !self.course.days.is_empty() || self.course.baseline.runs() > 0

@@ -50,7 +50,8 @@ struct Row {
 
 pub(crate) fn confidence(args: &ConfidenceArgs) -> anyhow::Result<Exit> {
     let question = Question::open(&args.question)?;
-    let entries = question.entries(Before::Sum)?;
+    let mut entries = question.entries(Before::Sum)?;
+    entries.retain(Entry::is_current);
     let aim = if args.paper {
         Aim::PAPER
     } else {

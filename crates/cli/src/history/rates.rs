@@ -75,11 +75,10 @@ pub(crate) fn to_data(chart: &Chart) -> Vec<JsonLine> {
 pub(crate) fn rates(args: &RatesArgs) -> anyhow::Result<Exit> {
     let question = Question::open(&args.question)?;
     let mut entries = question.entries(Before::Sum)?;
+    let stable = sorted_rates(&entries, |entry| entry.course.baseline);
+    entries.retain(Entry::is_current);
     sort(&mut entries, args.sort);
-    let (now, stable) = (
-        sorted_rates(&entries, Entry::flaked),
-        sorted_rates(&entries, |entry| entry.course.baseline),
-    );
+    let now = sorted_rates(&entries, Entry::flaked);
     let chart = Chart {
         title: "Tests up to a flake rate".to_owned(),
         across: "flake rate".to_owned(),

@@ -17,7 +17,7 @@ pub(crate) fn write(head: &[&str], rows: &[Vec<String>]) -> String {
         for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
             // Writing into a string cannot fail.
             let _ = if at == last {
-                writeln!(text, "  {cell}")
+                writeln!(text, "{}", format!("  {cell}").trim_end())
             } else {
                 write!(text, "  {cell:>width$}")
             };
@@ -61,10 +61,10 @@ pub(crate) fn percent(share: f64) -> String {
 pub(crate) fn p_value(p: f64) -> String {
     if p >= 0.001 {
         format!("{p:.3}")
-    } else if p > 0.0 {
+    } else if p >= 1e-9 {
         format!("{p:.0e}")
     } else {
-        "0".to_owned()
+        "< 1e-9".to_owned()
     }
 }
 

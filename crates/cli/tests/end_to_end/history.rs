@@ -9,8 +9,21 @@ use serde_json::Value;
 
 use crate::project::{Project, Python, Run};
 
+/// unflake with the history where users have it: in the project.
+fn command(project: &Project, arguments: &[&str]) -> Command {
+    let mut command = project.unflake(arguments);
+    command.env_remove("UNFLAKE_STORE");
+    command
+}
+
 fn unflake(project: &Project, arguments: &[&str]) -> Run {
-    Run::of(project.unflake(arguments).output().unwrap())
+    Run::of(command(project, arguments).output().unwrap())
+}
+
+fn run_tests(project: &Project, python: &Path, arguments: &[&str]) -> Run {
+    let mut all = vec!["run", "--python", python.to_str().unwrap()];
+    all.extend(arguments);
+    unflake(project, &all)
 }
 
 fn json(project: &Project, arguments: &[&str]) -> Value {
@@ -37,7 +50,7 @@ fn a_run_is_in_the_history_with_every_attempt_and_its_verdict() {
     };
     let project = Project::with(&[("test_it.py", FLAKY)]);
     project.commit();
-    let run = project.run(&python, &[]);
+    let run = run_tests(&project, &python, &[]);
     assert_eq!(run.code, Some(0), "{run:#?}");
     assert!(project.read(".unflake/.gitignore").contains('*'));
     assert!(!project.git(&["status", "--porcelain"]).contains(".unflake"));
@@ -52,7 +65,7 @@ fn a_run_is_in_the_history_with_every_attempt_and_its_verdict() {
         (&worst["runs"], &worst["flaky_failures"]),
         (&1.into(), &1.into())
     );
-    project.run(&python, &["--no-record"]);
+    run_tests(&project, &python, &["--no-record"]);
     let again = json(&project, &["rates", "--branch", "*"]);
     assert_eq!(again["summary"]["runs"], 2, "--no-record adds nothing");
 }
@@ -83,7 +96,7 @@ fn a_history_that_cannot_be_written_costs_the_run_nothing_but_a_word() {
         ("test_it.py", "def test_a(): pass\n"),
         (".unflake", "a file\n"),
     ]);
-    let run = project.run(&python, &[]);
+    let run = run_tests(&project, &python, &[]);
     assert_eq!(run.code, Some(0), "{run:#?}");
     assert!(
         run.stderr.contains("these runs are not in the history"),
@@ -125,7 +138,7 @@ fn reports_are_recorded_once_and_a_broken_one_loses_no_other() {
         .map(|file| &file["result"])
         .collect();
     assert_eq!(results, ["known", "failed", "known"]);
-    let mut piped = project.unflake(&["record", "--input", "csv", "-"]);
+    let mut piped = command(&project, &["record", "--input", "csv", "-"]);
     let mut piped = piped
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -283,8 +296,7 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
     let mut acknowledged = 0;
     for at in 0..6 {
         let file = format!("{at}.csv");
-        let mut child = project
-            .unflake(&["record", &file])
+        let mut child = command(&project, &["record", &file])
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
@@ -308,6 +320,26 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
     assert!(acknowledged >= 60_000);
 }
 
+#[test]
+fn a_full_disk_is_an_error_that_loses_nothing() {
+    let project = Project::with(&[("small.csv", "test,time,verdict\na,2025-01-01,ok\n")]);
+    assert_eq!(unflake(&project, &["record", "small.csv"]).code, Some(0));
+    let mut table = "test,time,verdict\n".to_owned();
+    for line in 0..200_000 {
+        writeln!(table, "t{},{},passed", line % 50, 1_700_000_000 + line).unwrap();
+    }
+    project.write("large.csv", &table);
+    // A limit on the size of files stands in for the end of the disk.
+    let script = "trap '' XFSZ; ulimit -f 2000; exec \"$0\" record large.csv";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_unflake")]);
+    let full = Run::of(command.current_dir(project.path()).output().unwrap());
+    assert_eq!(full.code, Some(3), "{full:#?}");
+    assert!(full.stderr.contains("nothing was added"), "{full:#?}");
+    assert_eq!(json(&project, &["rates"])["summary"]["runs"], 1);
+    assert_eq!(unflake(&project, &["record", "large.csv"]).code, Some(0));
+}
+
 /// Waits until a child has written so much, or has ended.
 fn wait_for(child: &mut std::process::Child, log: &Path, bytes: u64) {
     while child.try_wait().unwrap().is_none() {
@@ -327,8 +359,8 @@ fn several_processes_record_at_once() {
             &format!("{at}.csv"),
             &format!("test,time,verdict\nt{at},2025-01-01,ok\n"),
         );
-        let mut command: Command = project.unflake(&["record", &format!("{at}.csv")]);
-        children.push(command.stdout(Stdio::null()).spawn().unwrap());
+        let mut record = command(&project, &["record", &format!("{at}.csv")]);
+        children.push(record.stdout(Stdio::null()).spawn().unwrap());
     }
     for mut child in children {
         assert!(child.wait().unwrap().success());

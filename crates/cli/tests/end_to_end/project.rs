@@ -46,13 +46,18 @@ impl Python {
 /// A project in a temporary folder.
 pub(crate) struct Project {
     folder: TempDir,
+    /// Where its history goes, so that tests can say that nothing in the project has changed.
+    elsewhere: TempDir,
 }
 
 impl Project {
     /// An empty project.
     pub(crate) fn new() -> Self {
-        let folder = TempDir::with_prefix("unflake-test-").expect("a temporary folder");
-        Self { folder }
+        let new = || TempDir::with_prefix("unflake-test-").expect("a temporary folder");
+        Self {
+            folder: new(),
+            elsewhere: new(),
+        }
     }
 
     /// A project with these files.
@@ -106,6 +111,7 @@ impl Project {
     pub(crate) fn unflake(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unflake"));
         command.args(arguments).current_dir(self.path());
+        command.env("UNFLAKE_STORE", self.elsewhere.path().join("history.db"));
         for variable in [
             "VIRTUAL_ENV",
             "CONDA_PREFIX",

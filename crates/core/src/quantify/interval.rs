@@ -42,6 +42,26 @@ pub fn wilson(sample: Sample, level: Level) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quantify::binomial::probability;
+
+    #[test]
+    fn it_holds_the_true_rate_about_as_often_as_it_says() {
+        // Exactly, over all counts of failures that there can be.
+        let mut sum = 0.0;
+        for runs in [10, 40, 200] {
+            for rate in [0.01, 0.05, 0.1, 0.2, 0.35, 0.5] {
+                let counts = (0..=runs).map(|failures| Sample::new(failures, runs));
+                let holds = counts.filter(|sample| {
+                    let interval = wilson(*sample, Level::DEFAULT);
+                    (interval.low..=interval.high).contains(&rate)
+                });
+                let coverage: f64 = holds.map(|sample| probability(sample, rate)).sum();
+                assert!(coverage > 0.88, "{rate} in {runs} runs: {coverage}");
+                sum += coverage;
+            }
+        }
+        assert!((sum / 18.0 - 0.95).abs() < 0.01, "{}", sum / 18.0);
+    }
 
     #[test]
     fn a_clean_record_is_no_proof() {

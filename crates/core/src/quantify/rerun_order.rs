@@ -9,6 +9,9 @@ use super::information::Belief;
 use super::prior::Prior;
 use super::sample::Sample;
 
+/// However quick a test is, to run it takes about this long.
+const LEAST_SECONDS: f64 = 0.1;
+
 /// In which order tests are run again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RerunOrder {
@@ -41,7 +44,7 @@ pub fn urgency(candidate: &Candidate, order: RerunOrder) -> f64 {
         }
         RerunOrder::Information => {
             let belief = Belief::new(candidate.baseline, candidate.current);
-            belief.gain() / candidate.seconds.max(0.001)
+            belief.gain() / candidate.seconds.max(LEAST_SECONDS)
         }
     }
 }
