@@ -16,6 +16,9 @@ use crate::lane::{Lane, Manner};
 use crate::protocol::Between;
 use crate::session::{Halt, Session};
 
+/// So many suspects for each VM are confirmed before any is named: a hunt that is cut off keeps the others.
+const CHUNK: usize = 4;
+
 impl Session {
     /// Runs all suspects twice alone, each in a VM of its own, as long as that can tell what they are.
     pub(crate) fn confirm_together(
@@ -23,16 +26,37 @@ impl Session {
         pairs: &mut HashMap<TestId, Vec<Pair>>,
     ) -> Result<(), Halt> {
         let mut lanes: Vec<Lane> = Vec::new();
+        let all: Vec<usize> = (0..self.suspects.len()).collect();
+        let some = CHUNK * self.wish.jobs.unwrap_or(1);
+        for chunk in all.chunks(some) {
+            self.confirm_some(&mut lanes, chunk, pairs)?;
+            for at in chunk {
+                let seen = pairs.get(&self.suspects[*at].test);
+                if let Some(Step::Conclude(Some(verdict))) = seen.map(|seen| next_step(seen)) {
+                    self.judge(*at, verdict, None);
+                }
+            }
+        }
+        self.leave_lanes(lanes)
+    }
+
+    /// The same for some of them.
+    fn confirm_some(
+        &mut self,
+        lanes: &mut Vec<Lane>,
+        some: &[usize],
+        pairs: &mut HashMap<TestId, Vec<Pair>>,
+    ) -> Result<(), Halt> {
         for between in [Between::Nothing, Between::Nothing, Between::Collect] {
             let wants = |at: &usize| {
                 let seen = pairs.get(&self.suspects[*at].test);
                 seen.map(|seen| next_step(seen)) == Some(Step::Run(Setting::Confirm))
             };
-            let open: Vec<usize> = (0..self.suspects.len()).filter(wants).collect();
+            let open: Vec<usize> = some.iter().copied().filter(wants).collect();
             if open.is_empty() {
                 break;
             }
-            self.open_lanes(&mut lanes, open.len())?;
+            self.open_lanes(lanes, open.len())?;
             let manner = Manner {
                 setting: Setting::Confirm,
                 between: Some(between),
@@ -40,8 +64,8 @@ impl Session {
             };
             let test_at = |at: &usize| vec![self.suspects[*at].test.clone()];
             let groups: Vec<Vec<TestId>> = open.iter().map(test_at).collect();
-            let trials = self.run_each(&mut lanes, &groups, manner)?;
-            for lane in &mut lanes {
+            let trials = self.run_each(lanes, &groups, manner)?;
+            for lane in lanes.iter_mut() {
                 for (group, changed) in std::mem::take(&mut lane.left_behind) {
                     self.suspects[open[group]].left_behind = changed;
                 }
@@ -52,7 +76,7 @@ impl Session {
                 self.suspects[at].trials.extend(trials);
             }
         }
-        self.leave_lanes(lanes)
+        Ok(())
     }
 
     /// As many lanes as there may be for so many groups.

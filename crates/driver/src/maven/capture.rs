@@ -248,6 +248,10 @@ fn choose(folder: &Utf8Path, modules: Vec<Module>) -> Result<Vec<Module>, Captur
     let skipped: Vec<String> = skipped.map(|module| module.name.clone()).collect();
     let mut chosen = Vec::new();
     for module in modules {
+        if module.is_bypassed {
+            let module = module.name;
+            return Err(CaptureError::NotStarted { module });
+        }
         let Some(provider) = &module.provider else {
             continue;
         };
@@ -333,6 +337,54 @@ fn look(path: &Utf8Path, hasher: &mut DefaultHasher) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A module whose record has these fields beside the usual ones.
+    fn module(fields: &serde_json::Value) -> Module {
+        let folder = tempfile::tempdir().unwrap();
+        let mut record = serde_json::json!({
+            "basedir": "/shop", "module": "shop:shop", "execution": "default-test", "goal": "test",
+            "java": "/jdk/bin/java", "skipped": false, "fork_count": "1", "fork_mode": null,
+            "reuse_forks": true, "parallel": null, "sources": [], "test_sources": [],
+            "tests": ["shop.CartTest"],
+        });
+        for (key, value) in fields.as_object().unwrap() {
+            record[key] = value.clone();
+        }
+        fs::write(folder.path().join("module.json"), record.to_string()).unwrap();
+        let folder = Utf8Path::from_path(folder.path()).unwrap();
+        Module::read(folder, Utf8Path::new("/shop")).unwrap()
+    }
+
+    #[test]
+    fn only_tests_of_a_known_kind_are_run() {
+        let choose = |fields: serde_json::Value| choose(Utf8Path::new("/"), vec![module(&fields)]);
+        let provider = |name: &str| serde_json::json!({ "provider": name });
+        let known = choose(provider("org.apache.maven.surefire.junit4.JUnit4Provider"));
+        assert_eq!(known.unwrap().len(), 1);
+        let testng = choose(provider("org.apache.maven.surefire.testng.TestNGProvider"));
+        let said = testng.unwrap_err().to_string();
+        assert!(said.ends_with("does not support yet: TestNG"), "{said}");
+        let skipped = choose(serde_json::json!({ "skipped": true }));
+        assert!(
+            matches!(skipped, Err(CaptureError::NoTests { skipped, .. }) if skipped == ["shop:shop"])
+        );
+        let bypassed = choose(serde_json::json!({ "bypassed": true }));
+        assert!(matches!(bypassed, Err(CaptureError::NotStarted { .. })));
+    }
+
+    #[test]
+    fn settings_that_one_jvm_cannot_have_are_told() {
+        let fields = serde_json::json!({
+            "fork_count": "2C", "reuse_forks": false, "parallel": "methods", "execution": "slow",
+        });
+        let module = module(&fields);
+        assert_eq!(
+            module.differences,
+            ["forkCount=2C", "reuseForks=false", "parallel=methods"]
+        );
+        assert!(module.is_forked_by_class);
+        assert_eq!(module.name, "shop:shop (test@slow)");
+    }
 
     #[test]
     fn a_value_of_an_option_is_no_goal() {

@@ -44,6 +44,8 @@ pub struct Module {
     pub provider: Option<String>,
     /// Whether the settings say that no test runs.
     pub is_skipped: bool,
+    /// Whether Surefire ran tests in a JVM that we did not see.
+    pub is_bypassed: bool,
     /// What unflake does in another way than Surefire, as Surefire's settings have it.
     pub differences: Vec<String>,
     /// Whether Surefire gives each test class a JVM of its own.
@@ -68,6 +70,8 @@ struct Wire {
     goal: String,
     java: Utf8PathBuf,
     skipped: bool,
+    #[serde(default)]
+    bypassed: bool,
     fork_count: Option<String>,
     fork_mode: Option<String>,
     reuse_forks: bool,
@@ -124,6 +128,7 @@ impl Module {
             tests: wire.tests,
             provider: wire.provider,
             is_skipped: wire.skipped,
+            is_bypassed: wire.bypassed,
             set,
             unset,
             text: whole.to_string(),

@@ -35,6 +35,7 @@ import unflake.junit.Json;
 public final class Capture implements MojoExecutionListener {
     private final Path folder = folder();
     private int count;
+    private long began;
 
     private static Path folder() {
         String folder = System.getenv("UNFLAKE_CAPTURE");
@@ -48,6 +49,7 @@ public final class Capture implements MojoExecutionListener {
         }
         try {
             count++;
+            began = System.currentTimeMillis();
             Path record = folder.resolve(String.valueOf(count));
             Files.createDirectories(record);
             Object mojo = event.getMojo();
@@ -80,12 +82,14 @@ public final class Capture implements MojoExecutionListener {
             return;
         }
         Path record = folder.resolve(String.valueOf(count));
-        if (!Files.isDirectory(record.resolve("files"))) {
-            // Nothing was started: there are no tests, or they are skipped.
-            return;
-        }
         try {
             Map<String, Object> found = describe(event);
+            if (!Files.isDirectory(record.resolve("files"))) {
+                // There are no tests, or they are skipped, or Surefire went past us.
+                found.put("bypassed", hasReports(event.getMojo()));
+                write(record.resolve("module.json"), found);
+                return;
+            }
             found.putAll(describeProcess(record));
             write(record.resolve("module.json"), found);
         } catch (IOException error) {
@@ -140,6 +144,18 @@ public final class Capture implements MojoExecutionListener {
         found.put("system_class_loader", !Boolean.FALSE.equals(get(mojo, "useSystemClassLoader")));
         described.put(key, found);
         return found;
+    }
+
+    /** Whether Surefire has reported tests since we asked it to run none. */
+    private boolean hasReports(Object mojo) {
+        Object folder = get(mojo, "reportsDirectory");
+        File[] reports = folder instanceof File ? ((File) folder).listFiles() : null;
+        for (File report : reports == null ? new File[0] : reports) {
+            if (report.getName().startsWith("TEST-") && report.lastModified() >= began) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static List<String> resources(MavenProject project) {
