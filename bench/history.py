@@ -39,6 +39,7 @@ runs.to_parquet("{store}")
     "duckdb": """
 import duckdb
 store = duckdb.connect("{store}")
+store.execute("SET enable_progress_bar = false")
 store.execute("CREATE TABLE runs AS SELECT * FROM read_csv('{table}')")
 store.execute("CHECKPOINT")
 """,
@@ -59,6 +60,7 @@ counts = counts.reset_index()
     "duckdb": """
 import duckdb
 store = duckdb.connect("{store}", read_only=True)
+store.execute("SET enable_progress_bar = false")
 counts = store.execute(\"\"\"
     SELECT release, test, date_trunc('day', time) AS day, count(*) AS runs,
         count(*) FILTER (verdict = 'failed') AS failures,
@@ -169,8 +171,7 @@ class Bench:
         if contender != "unflake":
             script = COUNTS[contender].replace("{store}", str(store)) + TABLES
             cost, output = self.run([str(self.python), "-c", script])
-            # DuckDB draws its progress there too.
-            return cost, json.loads(output.strip().splitlines()[-1])
+            return cost, json.loads(output)
         answers: Dict[str, Any] = {}
         costs = []
         for verb, options in [

@@ -1,7 +1,5 @@
 //! What is recorded by itself, what is imported, and what the history answers.
 
-use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -10,13 +8,13 @@ use serde_json::Value;
 use crate::project::{Project, Python, Run};
 
 /// unflake with the history where users have it: in the project.
-fn command(project: &Project, arguments: &[&str]) -> Command {
+pub(crate) fn command(project: &Project, arguments: &[&str]) -> Command {
     let mut command = project.unflake(arguments);
     command.env_remove("UNFLAKE_STORE");
     command
 }
 
-fn unflake(project: &Project, arguments: &[&str]) -> Run {
+pub(crate) fn unflake(project: &Project, arguments: &[&str]) -> Run {
     Run::of(command(project, arguments).output().unwrap())
 }
 
@@ -26,7 +24,7 @@ fn run_tests(project: &Project, python: &Path, arguments: &[&str]) -> Run {
     unflake(project, &all)
 }
 
-fn json(project: &Project, arguments: &[&str]) -> Value {
+pub(crate) fn json(project: &Project, arguments: &[&str]) -> Value {
     let mut all = arguments.to_vec();
     all.extend(["--format", "json"]);
     let run = unflake(project, &all);
@@ -280,92 +278,6 @@ fn trouble_with_a_history_is_explained() {
         (date.code, date.stderr.contains("`soon` is no date")),
         (Some(2), true)
     );
-}
-
-#[test]
-fn what_was_acknowledged_survives_a_kill_at_any_moment() {
-    let project = Project::new();
-    for at in 0..6_u64 {
-        let mut table = "test,time,verdict\n".to_owned();
-        for line in 0..20_000 {
-            let time = 1_700_000_000 + line + at * 100_000;
-            writeln!(table, "t{},{time},passed", line % 50).unwrap();
-        }
-        project.write(&format!("{at}.csv"), &table);
-    }
-    let mut acknowledged = 0;
-    for at in 0..6 {
-        let file = format!("{at}.csv");
-        let mut child = command(&project, &["record", &file])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        // Later and later in its work, by what it has written so far.
-        let log = project.path().join(".unflake/history.db-wal");
-        if at % 2 == 1 {
-            wait_for(&mut child, &log, at * 20_000);
-            child.kill().unwrap();
-        }
-        acknowledged += u64::from(child.wait().unwrap().success()) * 20_000;
-    }
-    let rates = json(
-        &project,
-        &["rates", "--days", "9999", "--baseline-days", "1"],
-    );
-    let there = rates["summary"]["runs"].as_u64().unwrap();
-    assert!(
-        there >= acknowledged && there.is_multiple_of(20_000),
-        "{there} of {acknowledged}"
-    );
-    assert!(acknowledged >= 60_000);
-}
-
-#[test]
-fn a_full_disk_is_an_error_that_loses_nothing() {
-    let project = Project::with(&[("small.csv", "test,time,verdict\na,2025-01-01,ok\n")]);
-    assert_eq!(unflake(&project, &["record", "small.csv"]).code, Some(0));
-    let mut table = "test,time,verdict\n".to_owned();
-    for line in 0..200_000 {
-        writeln!(table, "t{},{},passed", line % 50, 1_700_000_000 + line).unwrap();
-    }
-    project.write("large.csv", &table);
-    // A limit on the size of files stands in for the end of the disk.
-    let script = "trap '' XFSZ; ulimit -f 2000; exec \"$0\" record large.csv";
-    let mut command = Command::new("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_unflake")]);
-    let full = Run::of(command.current_dir(project.path()).output().unwrap());
-    assert_eq!(full.code, Some(3), "{full:#?}");
-    assert!(full.stderr.contains("nothing was added"), "{full:#?}");
-    assert_eq!(json(&project, &["rates"])["summary"]["runs"], 1);
-    assert_eq!(unflake(&project, &["record", "large.csv"]).code, Some(0));
-}
-
-/// Waits until a child has written so much, or has ended.
-fn wait_for(child: &mut std::process::Child, log: &Path, bytes: u64) {
-    while child.try_wait().unwrap().is_none() {
-        if fs::metadata(log).is_ok_and(|data| data.len() >= bytes) {
-            return;
-        }
-        std::thread::yield_now();
-    }
-}
-
-#[test]
-fn several_processes_record_at_once() {
-    let project = Project::new();
-    let mut children = Vec::new();
-    for at in 0..6 {
-        project.write(
-            &format!("{at}.csv"),
-            &format!("test,time,verdict\nt{at},2025-01-01,ok\n"),
-        );
-        let mut record = command(&project, &["record", &format!("{at}.csv")]);
-        children.push(record.stdout(Stdio::null()).spawn().unwrap());
-    }
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
-    }
-    assert_eq!(json(&project, &["rates"])["summary"]["tests"], 6);
 }
 
 #[test]

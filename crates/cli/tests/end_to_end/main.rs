@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod cases;
+mod durable;
 mod errors;
 mod fixtures;
 mod history;
