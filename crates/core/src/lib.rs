@@ -26,3 +26,4 @@ pub mod test;
 pub mod trial;
 pub mod usage;
 pub mod verdict;
+pub mod why;
