@@ -119,7 +119,7 @@ impl Session {
             bench.take(&trial, is_there.then_some(trace), inquiry.keep.as_deref())?;
         }
         let mut plain = Tally::default();
-        for _ in 0..PLAIN_RUNS.min(number) {
+        for _ in 0..PLAIN_RUNS.min(number.div_ceil(2)) {
             number += 1;
             let (trial, _) = self.run_varied(&test, &mut workspace, number, false)?;
             plain.hits += u32::from(trial.outcome.is_failure());
@@ -282,7 +282,7 @@ impl Bench {
     fn into_traces(self, plain: Tally, root: Utf8PathBuf) -> Result<Traces, Halt> {
         let is_enough = self.is_enough();
         let passing = self.ledger.runs(Side::Passing);
-        let failures = by_signature(self.runs, self.ledger)
+        let failures = by_signature(&self.runs, self.ledger)
             .map_err(|error| Halt::from(StartError::Scratch(io::Error::other(error))))?;
         Ok(Traces {
             root,
@@ -309,7 +309,7 @@ fn keep_trace(trace: &Utf8Path, keep: &Utf8Path, side: Side) -> io::Result<()> {
 }
 
 /// Failing runs by what failed, each group with the passing runs; `all` has them together.
-fn by_signature(runs: Vec<Run>, all: Ledger) -> Result<Vec<Failures>, TraceError> {
+fn by_signature(runs: &[Run], all: Ledger) -> Result<Vec<Failures>, TraceError> {
     let mut groups: Vec<(Signature, Vec<&Run>)> = Vec::new();
     for run in runs.iter().filter(|run| run.side == Side::Failing) {
         let signature = Signature::of(&run.message);

@@ -10,7 +10,7 @@ pub(crate) fn read_csv(text: &str) -> Result<Trace, String> {
     let head = split(lines.next().ok_or("it has no first line")?)?;
     let column = |name: &str| head.iter().position(|one| one.trim() == name);
     let source = column("source").ok_or("it has no column `source`")?;
-    let callee = column("callee").ok_or("it has no column `callee`")?;
+    let what = column("callee").ok_or("it has no column `callee`")?;
     let others = ["thread", "caller", "start", "end", "value", "exception"].map(column);
     let mut pen = Pen::default();
     for (at, line) in lines.enumerate() {
@@ -36,7 +36,7 @@ pub(crate) fn read_csv(text: &str) -> Result<Trace, String> {
                 .map_err(|_| format!("line {}: `{number}` is no line of a source", at + 2))?,
             column: 0,
             caller: caller.to_owned(),
-            callee: field(callee).to_owned(),
+            callee: field(what).to_owned(),
             kind: Kind::Plain,
         };
         let result = if exception.is_empty() {

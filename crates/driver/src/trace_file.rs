@@ -199,7 +199,7 @@ impl Reader<'_> {
     }
 
     fn site(&mut self, numbers: [u64; 7]) -> Result<(), String> {
-        let [file, line, column, caller, callee, kind, _] = numbers;
+        let [file, line, column, caller, what, kind, _] = numbers;
         let text = |number: u64| -> Result<String, String> {
             Ok(self.trace.values[place(number, self.trace.values.len(), "text")? as usize].clone())
         };
@@ -208,7 +208,7 @@ impl Reader<'_> {
             line: fits(line)?,
             column: fits(column)?,
             caller: text(caller)?,
-            callee: text(callee)?,
+            callee: text(what)?,
             kind: Kind::ALL[place(kind, Kind::ALL.len(), "kind")? as usize],
         };
         self.trace.sites.push(site);

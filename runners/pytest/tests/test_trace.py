@@ -9,6 +9,7 @@ import threading
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import pytest
+from _pytest.assertion import rewrite
 from trace_reading import read
 
 from unflake_trace import Finder, Tracer
@@ -290,6 +291,19 @@ def test_code_behaves_as_it_would_without(traced: Traced) -> None:
     expected = plain["main"]()
     with traced.tracer.recording(Item()):
         assert module.main() == expected
+
+
+def test_calls_in_an_assertion_are_told_and_those_of_pytest_are_not(traced: Traced, tmp_path: Any) -> None:
+    source = b"def main():\n    assert 'a'.upper() == str('A') and len('b') == 1\n"
+    tree = ast.parse(source)
+    rewrite.rewrite_asserts(tree, source, str(tmp_path / "test_x.py"))
+    instrument(tree, "test_x.py")
+    module: Dict[str, Any] = {"__name__": "test_x"}
+    exec(compile(tree, str(tmp_path / "test_x.py"), "exec"), module)
+    with traced.tracer.recording(Item()):
+        module["main"]()
+    traced.records = read(traced.path)
+    assert traced.calls() == [("str.upper", "'A'"), ("str", "'A'"), ("len", "1")]
 
 
 def test_only_code_of_the_project_is_rewritten(traced: Traced) -> None:

@@ -60,6 +60,6 @@ pub(crate) enum RankArg {
     /// The likeliest cause first, all that is said of one place folded together
     #[default]
     Ours,
-    /// Every predicate, as RootFinder 2019 sorts them
+    /// Every predicate, in the order of the paper (see the guide)
     Paper,
 }

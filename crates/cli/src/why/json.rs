@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use unflake_core::sequential::Tally;
+use unflake_core::why::category::Category;
 use unflake_core::why::ranking::{Difference, Spot};
 
 use crate::why::human::rarest;
@@ -62,8 +63,8 @@ fn difference(difference: &Difference) -> Value {
         "call": spot(&difference.spot),
         "after": difference.other.as_ref().map(spot),
         "strength": difference.strength,
-        "category": difference.category.map(|category| category.label()),
-        "remedy": difference.category.map(|category| category.remedy()),
+        "category": difference.category.map(Category::label),
+        "remedy": difference.category.map(Category::remedy),
         "passing": {
             "yes": difference.passing.yes,
             "no": difference.passing.no,
