@@ -24,6 +24,8 @@ pub(crate) enum Trouble {
     NoSuchPython { python: Utf8PathBuf },
     #[error("there is no pom.xml in {folder}")]
     NoPom { folder: Utf8PathBuf },
+    #[error("the calls of JUnit tests cannot be traced yet")]
+    NoTracer,
     #[error("cannot write {file}")]
     ReportFile {
         file: Utf8PathBuf,
@@ -94,6 +96,10 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
             }
             Trouble::NoPom { .. } => {
                 "go to the root of the Maven project, or of one of its modules"
+            }
+            Trouble::NoTracer => {
+                "`unflake why` works for pytest; `unflake run` and `unflake order` say more about \
+                 other tests"
             }
             Trouble::ReportFile { .. } => "nothing was run; name a file in a folder that exists",
             Trouble::Report { .. } | Trouble::NoReports { .. } => {

@@ -29,3 +29,4 @@ pub mod test;
 pub mod trial;
 pub mod usage;
 pub mod verdict;
+pub mod why;

@@ -98,6 +98,7 @@ impl Project {
             args: tests.iter().map(|test| test.name().to_owned()).collect(),
             guest,
             watch: false,
+            trace: None,
         }
     }
 
@@ -105,7 +106,9 @@ impl Project {
     pub(crate) fn process(&self, folder: &Utf8Path, start: &Command) -> io::Result<Process> {
         let module = &self.module;
         let (is_alone, is_guest, is_watched) = match start {
-            Command::Start { args, guest, watch } => (!args.is_empty(), *guest, *watch),
+            Command::Start {
+                args, guest, watch, ..
+            } => (!args.is_empty(), *guest, *watch),
             Command::Collect { .. }
             | Command::Run { .. }
             | Command::Rerun { .. }

@@ -79,6 +79,11 @@ impl Project {
         matches!(self, Self::Pytest(_))
     }
 
+    /// Whether its runner can write down the calls of its code.
+    pub fn can_trace(&self) -> bool {
+        matches!(self, Self::Pytest(_))
+    }
+
     /// Whether a VM can be copied; else every fresh VM is a new process.
     pub(crate) fn can_copy(&self) -> bool {
         matches!(self, Self::Pytest(_))

@@ -19,3 +19,4 @@ mod project;
 mod reports;
 mod search;
 mod triage;
+mod why;

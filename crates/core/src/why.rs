@@ -1,0 +1,18 @@
+//! Why a test is flaky: what its failing runs do otherwise than its passing runs (`RootFinder` 2019).
+//!
+//! Traces of runs go into a [`ledger::Ledger`]; it says which predicates about calls tell the failing
+//! runs from the passing ones, in the order of the paper or in ours. How traces are made, and how many
+//! runs it takes to get them, is the driver's.
+
+pub mod category;
+pub mod enough;
+pub mod ledger;
+pub mod paper;
+pub mod predicate;
+pub mod ranking;
+pub mod signature;
+mod split;
+pub mod trace;
+
+#[cfg(test)]
+mod tests;
