@@ -127,6 +127,7 @@ impl Project {
     }
 
     /// The same with one test only, or with those of its class where the framework runs classes.
+    #[must_use]
     pub fn only(self, test: &TestId) -> Self {
         match self {
             Self::Pytest(mut project) => {
