@@ -3,6 +3,7 @@
 mod args;
 mod config;
 mod console;
+mod experiment_args;
 mod explain;
 mod history;
 mod history_args;

@@ -4,7 +4,8 @@ use unflake_driver::hunt::{Hunt, Mode};
 use unflake_driver::session::Session;
 
 use crate::Exit;
-use crate::args::{AgainstArgs, ModeArg, NioArgs, RunArgs, When};
+use crate::args::{AgainstArgs, RunArgs, When};
+use crate::experiment_args::{ModeArg, NioArgs};
 use crate::repeat::Invocation;
 use crate::run::examine;
 

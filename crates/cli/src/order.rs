@@ -5,7 +5,8 @@ use unflake_driver::ordering::Ordering;
 use unflake_driver::session::Session;
 
 use crate::Exit;
-use crate::args::{AgainstArgs, OrderArgs, RunArgs, When};
+use crate::args::{AgainstArgs, RunArgs, When};
+use crate::experiment_args::OrderArgs;
 use crate::repeat::Invocation;
 use crate::run::examine;
 use crate::settings::cache_folder;

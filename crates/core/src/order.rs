@@ -229,7 +229,7 @@ fn search(
     let is_complete = case.scope == Scope::All && is_steady;
     let mut cleaners = Vec::new();
     let is_sole = is_complete && is_sole(case, &oracle, &sets[0])?;
-    if is_complete && !(is_sole && is_in_order(case, lead)) {
+    if is_complete && !is_sole {
         cleaners = find_cleaners(case, &oracle, &sets)?;
         loop {
             let known = sets.len();
@@ -240,6 +240,8 @@ fn search(
             // A culprit among the tests that were tried as cleaners did anew what one of them undid.
             cleaners = find_cleaners(case, &oracle, &sets)?;
         }
+    }
+    if is_complete {
         // The first stays: the cleaners are those of its doing.
         sets[1..].sort_by_key(|set| place(case, set));
         more_sets(case, lead, &oracle, &mut sets)?;
@@ -291,12 +293,6 @@ fn first_set(
 
 fn singles(tests: &[TestId]) -> Vec<Vec<TestId>> {
     tests.iter().map(|test| vec![test.clone()]).collect()
-}
-
-/// Whether tests stand in the framework's own order.
-fn is_in_order(case: &Case<'_>, tests: &[TestId]) -> bool {
-    let mut rest = case.others.iter();
-    tests.iter().all(|test| rest.any(|other| other == test))
 }
 
 fn place(case: &Case<'_>, set: &[TestId]) -> Option<usize> {

@@ -276,7 +276,7 @@ fn all_culprits_and_cleaners_of_a_large_suite_are_found_by_groups() {
 }
 
 #[test]
-fn that_no_other_test_matters_takes_two_runs_of_a_large_suite() {
+fn that_no_other_test_matters_takes_three_runs_of_a_large_suite() {
     let mut suite = planted(1000, &[(123, setting(&[0])), (999, failing_with(&[&[0]]))]);
     let lead: Vec<usize> = (0..999).collect();
     let first = suite.diagnose(999, &lead, Scope::First);
