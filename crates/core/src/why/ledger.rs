@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::why::trace::{Call, Site, Trace};
+use crate::why::trace::{Call, Kind, Site, Trace};
 
 /// So many different values of one epoch are told apart.
 const MOST_VALUES: usize = 16;
@@ -42,7 +42,7 @@ pub(crate) struct Evidence {
     /// Its first place in a log, from 1.
     pub(crate) line: usize,
     /// The sum of the times at which its calls ended, in nanoseconds.
-    ended: f64,
+    ended: Sides<f64>,
     /// In how many runs it was reached.
     pub(crate) seen: Sides<u32>,
     /// In how many of them it returned what an earlier call at the same place had returned.
@@ -53,8 +53,11 @@ pub(crate) struct Evidence {
     pub(crate) numbers: Sides<Vec<f64>>,
     /// How long the calls took, in microseconds.
     pub(crate) times: Sides<Vec<u32>>,
-    /// How many calls other threads had ended when it began, by thread.
+    /// How far other threads were when it began, by thread: the highest place among the calls that they
+    /// had ended, from 1.
     pub(crate) progress: Vec<(u32, Sides<Vec<u32>>)>,
+    /// Its place among the calls of its thread, from 1; 0 if it has none.
+    place: u32,
 }
 
 /// A value or exception, and in how many runs it came.
@@ -71,7 +74,7 @@ impl Evidence {
         Self {
             epoch,
             line,
-            ended: 0.0,
+            ended: [0.0; 2],
             seen: [0; 2],
             same: [0; 2],
             raised: [0; 2],
@@ -79,12 +82,19 @@ impl Evidence {
             numbers: [Vec::new(), Vec::new()],
             times: [Vec::new(), Vec::new()],
             progress: Vec::new(),
+            place: 0,
         }
     }
 
-    /// When its calls ended on average, in nanoseconds from the beginning of the run.
+    /// When its calls ended on average, in nanoseconds from the beginning of the run: in failing runs,
+    /// unless only passing ones make them.
     pub(crate) fn mean_end(&self) -> f64 {
-        self.ended / f64::from((self.seen[0] + self.seen[1]).max(1))
+        let [passing, failing] = [0, 1].map(|side| self.ended[side] / f64::from(self.seen[side]));
+        if self.seen[Side::Failing as usize] > 0 {
+            failing
+        } else {
+            passing
+        }
     }
 
     fn take_value(&mut self, text: &str, is_exception: bool, side: Side) {
@@ -120,11 +130,14 @@ pub struct Ledger {
     pub(crate) sites: Vec<Site>,
     site_numbers: HashMap<Site, u32>,
     pub(crate) threads: Vec<String>,
+    /// Who started each thread.
+    pub(crate) parents: Vec<Option<u32>>,
     thread_numbers: HashMap<String, u32>,
     rows: HashMap<Epoch, usize>,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) runs: Sides<u32>,
-    /// The calls of each thread in the order in which they ended, in the run that made most.
+    /// The calls of each thread in the order in which they were first seen to end, over all runs: a call
+    /// that only some runs make does not move the others.
     pub(crate) ended: HashMap<u32, Vec<Epoch>>,
     ordered: usize,
 }
@@ -134,8 +147,15 @@ impl Ledger {
     pub fn add(&mut self, trace: &Trace, side: Side) {
         self.runs[side as usize] += 1;
         let sites: Vec<u32> = trace.sites.iter().map(|site| self.site(site)).collect();
-        let threads = trace.threads.iter();
-        let threads: Vec<u32> = threads.map(|thread| self.thread(&thread.name)).collect();
+        let mut threads: Vec<u32> = Vec::with_capacity(trace.threads.len());
+        for thread in &trace.threads {
+            // Whoever starts a thread is told before it.
+            let parent = thread
+                .parent
+                .and_then(|parent| threads.get(parent as usize));
+            let parent = parent.copied();
+            threads.push(self.thread(&thread.name, parent));
+        }
         let mut sequences: HashMap<(u32, u32), u32> = HashMap::new();
         let mut known: HashSet<(u32, u32, Option<u32>, bool)> = HashSet::new();
         let mut epochs = Vec::with_capacity(trace.calls.len());
@@ -181,12 +201,13 @@ impl Ledger {
         number
     }
 
-    fn thread(&mut self, name: &str) -> u32 {
+    fn thread(&mut self, name: &str, parent: Option<u32>) -> u32 {
         if let Some(number) = self.thread_numbers.get(name) {
             return *number;
         }
         let number = index(self.threads.len());
         self.threads.push(name.to_owned());
+        self.parents.push(parent);
         self.thread_numbers.insert(name.to_owned(), number);
         number
     }
@@ -211,7 +232,7 @@ impl Ledger {
             reason = "a run takes far less than 2 to the 52nd nanoseconds"
         )]
         let end = (call.start + call.duration) as f64;
-        evidence.ended += end;
+        evidence.ended[side as usize] += end;
         evidence.seen[side as usize] += 1;
         evidence.raised[side as usize] += u32::from(call.result.is_exception());
         if let Some(text) = call.result.text() {
@@ -225,36 +246,40 @@ impl Ledger {
 
     /// Notes for each call how far the other threads were when it began.
     fn take_orders(&mut self, trace: &Trace, epochs: &[Epoch], rows: &[usize], side: Side) {
-        let mut by_end: Vec<usize> = (0..trace.calls.len()).collect();
-        by_end.sort_by_key(|at| trace.calls[*at].start + trace.calls[*at].duration);
-        let mut ended: HashMap<u32, Vec<Epoch>> = HashMap::new();
+        let kind = |at: usize| trace.sites[trace.calls[at].site as usize].kind;
+        let is_call = |at: &usize| kind(*at) != Kind::Leftover;
+        let end = |at: usize| trace.calls[at].start + trace.calls[at].duration;
+        let mut by_end: Vec<usize> = (0..trace.calls.len()).filter(is_call).collect();
+        by_end.sort_by_key(|at| end(*at));
+        for at in &by_end {
+            self.name_end(epochs[*at], rows[*at]);
+        }
         let mut threads: Vec<u32> = epochs.iter().map(|epoch| epoch.thread).collect();
         threads.sort_unstable();
         threads.dedup();
+        let mut progress: HashMap<u32, u32> = HashMap::new();
         let mut following = by_end.iter().peekable();
-        for (at, call) in trace.calls.iter().enumerate() {
-            let is_before =
-                |end: &&usize| trace.calls[**end].start + trace.calls[**end].duration <= call.start;
-            while let Some(end) = following.next_if(is_before) {
-                let epoch = epochs[*end];
-                ended.entry(epoch.thread).or_default().push(epoch);
+        for at in (0..trace.calls.len()).filter(is_call) {
+            let is_before = |other: &&usize| end(**other) <= trace.calls[at].start;
+            while let Some(other) = following.next_if(is_before) {
+                let furthest = progress.entry(epochs[*other].thread).or_default();
+                *furthest = (*furthest).max(self.evidence[rows[*other]].place);
             }
-            for other in threads.iter().filter(|other| **other != epochs[at].thread) {
-                let progress = ended.get(other).map_or(0, Vec::len);
-                self.note_progress(rows[at], *other, index(progress), side);
+            for other in &threads {
+                if *other != epochs[at].thread {
+                    let furthest = progress.get(other).copied().unwrap_or(0);
+                    self.note_progress(rows[at], *other, furthest, side);
+                }
             }
         }
-        for end in following {
-            let epoch = epochs[*end];
-            ended.entry(epoch.thread).or_default().push(epoch);
-        }
-        for thread in threads {
-            let mut calls = ended.remove(&thread).unwrap_or_default();
-            calls.truncate(MOST_NAMED);
-            let longest = self.ended.entry(thread).or_default();
-            if calls.len() > longest.len() {
-                *longest = calls;
-            }
+    }
+
+    /// Gives a call that has ended its place among those of its thread.
+    fn name_end(&mut self, epoch: Epoch, row: usize) {
+        let ended = self.ended.entry(epoch.thread).or_default();
+        if self.evidence[row].place == 0 && ended.len() < MOST_NAMED {
+            ended.push(epoch);
+            self.evidence[row].place = index(ended.len());
         }
     }
 

@@ -74,7 +74,7 @@ pub struct Predicate {
     pub failing: Held,
     /// Its first place in a log.
     pub(crate) line: usize,
-    /// When its calls ended on average, in nanoseconds from the beginning.
+    /// When its calls ended on average in failing runs, in nanoseconds from the beginning.
     pub(crate) ended: f64,
 }
 
@@ -92,6 +92,18 @@ impl Predicate {
         } else {
             (holds.max(0.0), true)
         }
+    }
+}
+
+impl Predicate {
+    /// Whether it tells failing from passing runs among those that come to the call. If not, all that
+    /// it says is whether they do.
+    pub(crate) fn tells_among_reached(&self) -> bool {
+        let share = |held: Held| f64::from(held.yes) / f64::from(held.yes + held.no);
+        let is_reached = |held: Held| held.yes + held.no > 0;
+        is_reached(self.passing)
+            && is_reached(self.failing)
+            && (share(self.failing) - share(self.passing)).abs() >= 0.5
     }
 }
 
@@ -139,7 +151,7 @@ impl Ledger {
             }
         }
         for (thread, progress) in &evidence.progress {
-            if let Some((place, yes)) = self.split_progress(*thread, progress) {
+            if let Some((place, yes)) = self.split_progress(evidence.epoch, *thread, progress) {
                 claim(Claim::After(place), yes);
             }
         }
@@ -189,6 +201,7 @@ impl Ledger {
     /// other, and in how many runs it had ended.
     fn split_progress(
         &self,
+        own: Epoch,
         thread: u32,
         progress: &Sides<Vec<u32>>,
     ) -> Option<(Place, Sides<u32>)> {
@@ -210,14 +223,20 @@ impl Ledger {
             let further = numbers.iter().filter(|number| **number >= least).count();
             u32::try_from(further).expect("there are as many as runs")
         });
+        let less = passing.iter().chain(&failing).copied();
+        let most = less.filter(|one| *one < least).fold(0.0, f64::max);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "it was a u32 before"
+            reason = "both were u32 before"
         )]
-        let call = (least as usize).checked_sub(1)?;
-        let epoch = self.ended.get(&thread)?.get(call)?;
-        Some(((*epoch).into(), yes))
+        let (from, to) = (most as usize, (least as usize).checked_sub(1)?);
+        let ended = self.ended.get(&thread)?;
+        // All that lies between is told apart alike: best is a call of the same thing.
+        let callee = |epoch: &Epoch| &self.sites[epoch.site as usize].callee;
+        let mut between = ended.get(from..=to)?.iter();
+        let alike = between.find(|epoch| callee(epoch) == callee(&own));
+        Some(((*alike.or(ended.get(to))?).into(), yes))
     }
 }
 

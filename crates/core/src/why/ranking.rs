@@ -23,7 +23,7 @@ const BAND: f64 = 0.05;
 /// So many values of a side are shown.
 const SHOWN_VALUES: usize = 3;
 /// Numbers that differ by no more, in relation to their size, differ by rounding.
-const ROUNDING: f64 = 1e-9;
+const ROUNDING: f64 = 1e-12;
 
 /// A place at which passing and failing runs differ, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +114,9 @@ impl Ledger {
         if strength < WEAKEST {
             return None;
         }
+        if predicate.claim != Claim::Reached && !predicate.tells_among_reached() {
+            return None;
+        }
         let hits = |held: Held| if holds { held.yes } else { held.no };
         let tally = |held: Held, side: Side| Tally {
             hits: hits(held),
@@ -142,10 +145,12 @@ impl Ledger {
         let is_order = matches!(predicate.claim, Claim::After(_));
         let is_time = matches!(predicate.claim, Claim::Slow(_) | Claim::Fast(_));
         let by_kind = match kind {
-            _ if kind.is_source() => 1.0,
-            // An order is itself what the scheduler decides.
-            Kind::Wait | Kind::Lock | Kind::Start if is_order || is_time => 0.9,
+            // Whoever starts threads is ahead of them, or not, also in runs without any harm.
+            Kind::Start if is_order => 0.7,
+            // An order is itself what the scheduler decides, whatever is called.
             _ if is_order => 0.8,
+            Kind::Wait | Kind::Lock | Kind::Start if is_time => 0.9,
+            _ if kind.is_source() => 1.0,
             Kind::Plain
             | Kind::Start
             | Kind::Wait
@@ -195,16 +200,10 @@ impl Ledger {
 
     /// What kind of cause a difference looks like.
     fn category(&self, predicate: &Predicate, values: &Sides<Vec<String>>) -> Option<Category> {
-        let waits = self.sites.iter().any(|site| site.kind == Kind::Wait);
-        let by_threads = || {
-            if self.threads.len() < 2 {
-                None
-            } else if waits {
-                Some(Category::AsyncWait)
-            } else {
-                Some(Category::Concurrency)
-            }
-        };
+        let by_threads = || self.thread_category(predicate);
+        if matches!(predicate.claim, Claim::After(_)) {
+            return by_threads();
+        }
         match self.sites[predicate.place.site as usize].kind {
             Kind::Time => Some(Category::Time),
             Kind::Randomness => Some(Category::Randomness),
@@ -222,6 +221,43 @@ impl Ledger {
                 | Claim::Raises(_) => by_values(values).or_else(by_threads),
             },
         }
+    }
+}
+
+impl Ledger {
+    /// Whoever does not wait for what it started waits too little; others meet by chance.
+    fn thread_category(&self, predicate: &Predicate) -> Option<Category> {
+        if self.threads.len() < 2 {
+            return None;
+        }
+        let own = predicate.place.thread;
+        let is_started = |thread: u32, by: u32| {
+            let mut at = self.parents[thread as usize];
+            while let Some(parent) = at {
+                if parent == by {
+                    return true;
+                }
+                at = self.parents[parent as usize].filter(|next| *next != parent);
+            }
+            false
+        };
+        let is_async = match &predicate.claim {
+            Claim::After(other) => is_started(other.thread, own),
+            // What was started took longer than whoever started it thought.
+            Claim::Reached
+            | Claim::Repeats
+            | Claim::Returns(_)
+            | Claim::AtMost(_)
+            | Claim::AtLeast(_)
+            | Claim::Raises(_)
+            | Claim::Slow(_)
+            | Claim::Fast(_) => self.sites.iter().any(|site| site.kind == Kind::Wait),
+        };
+        Some(if is_async {
+            Category::AsyncWait
+        } else {
+            Category::Concurrency
+        })
     }
 }
 

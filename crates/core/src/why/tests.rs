@@ -15,15 +15,15 @@ struct Pen(Trace);
 impl Pen {
     fn new() -> Self {
         let mut pen = Self::default();
-        pen.thread("main");
+        pen.thread("main", None);
         pen
     }
 
-    fn thread(&mut self, name: &str) -> u32 {
+    fn thread(&mut self, name: &str, parent: Option<u32>) -> u32 {
         let name = name.to_owned();
         self.0.threads.push(Thread {
             name,
-            parent: None,
+            parent,
             process: 1,
         });
         u32::try_from(self.0.threads.len() - 1).unwrap()
@@ -197,6 +197,11 @@ fn a_cause_outranks_what_follows_from_it() {
     let passing = (0..6).map(|at| run(&format!("{}.5", 100 + at), false));
     let failing = (0..6).map(|at| run(&format!("{}.5", 200 + at), true));
     let ranked = ledger(passing.collect(), failing.collect()).rank(&[]);
+    assert_eq!(
+        ranked[3].claim,
+        Claim::Reached,
+        "a call that is not made says nothing else"
+    );
     let lines: Vec<u32> = ranked.iter().map(|one| one.spot.site.line).collect();
     assert_eq!(lines, [1, 2, 3, 4]);
     assert_eq!(ranked[0].claim, Claim::AtLeast(200.5));
@@ -208,7 +213,7 @@ fn a_late_background_task_is_an_order_and_a_missing_wait() {
     // The test sleeps for a fixed time and then looks; the task ends before that, or not.
     let run = |task_ends: u64| {
         let mut pen = Pen::new();
-        let task = pen.thread("main/test_alert.py:2#1");
+        let task = pen.thread("main/test_alert.py:2#1", Some(0));
         let start = (2, "threading.Thread.start", Kind::Start);
         pen.timed(start, "None", 0, (0, 1_000));
         let work = (20, "compute", Kind::Plain);
@@ -231,6 +236,35 @@ fn a_late_background_task_is_an_order_and_a_missing_wait() {
         !after.holds,
         "failing runs are those in which it is not yet done"
     );
+}
+
+#[test]
+fn threads_that_did_not_start_each_other_race() {
+    let run = |is_failing: bool| {
+        let mut pen = Pen::new();
+        let [one, two] =
+            [1, 2].map(|at| pen.thread(&format!("main/test_alert.py:2#{at}"), Some(0)));
+        let (first, second) = if is_failing { (two, one) } else { (one, two) };
+        for (at, thread) in [(1_000, first), (5_000, second)] {
+            let line = if thread == one { 20 } else { 30 };
+            pen.timed(
+                (line, "list.append", Kind::Plain),
+                "None",
+                thread,
+                (at, 1_000),
+            );
+        }
+        pen.done()
+    };
+    let passing = (0..8).map(|_| run(false)).collect();
+    let failing = (0..8).map(|_| run(true)).collect();
+    let ranked = ledger(passing, failing).rank(&[]);
+    assert_eq!(ranked[0].category, Some(Category::Concurrency));
+    let lines = (
+        ranked[0].spot.site.line,
+        ranked[0].other.as_ref().unwrap().site.line,
+    );
+    assert_eq!(lines, (30, 20), "the two places that race");
 }
 
 #[test]
