@@ -24,10 +24,11 @@ REPORT_OPTIONS = ("xmlpath", "htmlpath", "report_log", "allure_report_dir")
 class Guest:
     """The pytest plugin: turns commands into pytest's own calls, and hooks into messages."""
 
-    def __init__(self, channel: Channel, stacks: StackDump, start: Message) -> None:
+    def __init__(self, channel: Channel, stacks: StackDump, start: Message, tracer: Any = None) -> None:
         self._channel = channel
         self._is_guest: bool = start["guest"]
         self._items, self._forks = Items(channel), Forks(channel, stacks)
+        self._items.tracer = tracer
         self._collect_errors: List[Message] = []
         self._deselected, self._failed = 0, 0
         self._left_out: List[str] = []

@@ -4,6 +4,7 @@ What pytest keeps about a test from one run to the next is undone here, so that 
 like running it in a suite.
 """
 
+import contextlib
 import copy
 import gc
 import inspect
@@ -28,6 +29,7 @@ class Items:
         self._rerunning = False
         self.state: Any = None  # What was marked, if anything was.
         self.find_places: Any = None
+        self.tracer: Any = None  # What records runs, if they are to be recorded.
         self.reports: List[Any] = []
 
     def add(self, name: str, item: Any) -> int:
@@ -142,8 +144,10 @@ class Items:
         """Runs an item through pytest's own protocol, and judges what was reported."""
         self.reports = []
         self._remember(item)
+        recording = self.tracer.recording(item) if self.tracer else contextlib.nullcontext()
         try:
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            with recording:
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         except (KeyboardInterrupt, pytest.exit.Exception) as error:
             why = "exit" if isinstance(error, pytest.exit.Exception) else "interrupt"
             self._channel.say(say="stopped", why=why, message=clean(str(error)))

@@ -36,9 +36,15 @@ def main() -> int:
         from unflake_usage import watch
 
         watch(os.path.join(folder, f"{vm}.usage"))
+    tracer = None
+    if start.get("trace"):
+        from unflake_trace import Tracer
+
+        tracer = Tracer(os.path.join(folder, f"{vm}.trace"), start["trace"])
+        tracer.start()
     set_path()
     sys.argv = [os.path.join(os.path.dirname(sys.executable), "pytest"), *start["args"]]
-    return int(pytest.main(start["args"], plugins=[Guest(channel, stacks, start)]))
+    return int(pytest.main(start["args"], plugins=[Guest(channel, stacks, start, tracer)]))
 
 
 def set_path() -> None:

@@ -1,0 +1,334 @@
+"""What is recorded of calls, and that code behaves as it would without."""
+
+import ast
+import builtins
+import importlib
+import sys
+import textwrap
+import threading
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import pytest
+from _pytest.assertion import rewrite
+from trace_reading import read
+
+from unflake_trace import Finder, Tracer
+from unflake_trace_file import CALL, END, SITE, THREAD, Row
+from unflake_trace_kinds import IO, LEFTOVER, PLAIN, RANDOMNESS, TIME, WAIT, kind_of
+from unflake_trace_sites import instrument
+
+
+class Item:
+    location = ("test_shop.py", 0, "test")
+
+
+class Traced:
+    """A project whose modules are rewritten, and what was recorded of a run."""
+
+    def __init__(self, folder: Any) -> None:
+        self.folder, self.path = folder, str(folder / "0.trace")
+        self.tracer = Tracer(self.path, str(folder))
+        self.tracer._connect(None)
+        self.records: List[Any] = []
+
+    def load(self, source: str) -> Any:
+        (self.folder / "shop.py").write_text(textwrap.dedent(source))
+        importlib.invalidate_caches()
+        sys.modules.pop("shop", None)
+        return importlib.import_module("shop")
+
+    def run(self, source: str, name: str = "main") -> Any:
+        """What `main()` of a module returns; its calls are recorded."""
+        module = self.load(source)
+        with self.tracer.recording(Item()):
+            result = getattr(module, name)()
+        self.records = read(self.path)
+        return result
+
+    def calls(self, caller: Optional[str] = None) -> List[Tuple[str, Optional[str]]]:
+        """Callee and value of each call in the order of their beginnings; `None` for an exception."""
+        rows: List[Row] = [one[1] for one in self.records if one[0] == SITE]
+        found, start = [], 0
+        for _, site, _, _, step, _, raised, value in (one for one in self.records if one[0] == CALL):
+            start += step >> 1 if step % 2 == 0 else -(step + 1 >> 1)
+            row = rows[site]
+            if row.kind != LEFTOVER and caller in (None, row.caller):
+                found.append((start, row.callee, f"raised {value}" if raised else value))
+        return [(callee, value) for _, callee, value in sorted(found, key=lambda one: one[0])]
+
+    def leftovers(self) -> Dict[str, str]:
+        rows: List[Row] = [one[1] for one in self.records if one[0] == SITE]
+        calls = [one for one in self.records if one[0] == CALL]
+        return {rows[one[1]].callee: one[-1] for one in calls if rows[one[1]].kind == LEFTOVER}
+
+
+@pytest.fixture
+def traced(tmp_path: Any, monkeypatch: Any) -> Iterator[Traced]:
+    monkeypatch.setattr(threading.Thread, "start", threading.Thread.start)
+    found = Traced(tmp_path)
+    found.tracer._follow_threads()
+    finder = Finder(found.tracer)
+    sys.meta_path.insert(0, finder)
+    sys.path.insert(0, str(tmp_path))
+    yield found
+    sys.path.remove(str(tmp_path))
+    sys.meta_path.remove(finder)
+    sys.modules.pop("shop", None)
+
+
+def test_calls_are_told_with_what_they_return(traced: Traced) -> None:
+    result = traced.run(
+        """
+        import random
+
+        class Till:
+            def add(self, price):
+                return price + 1
+
+        def main():
+            random.seed(1)
+            return [Till().add(int("4")), len({1, 2})]
+        """
+    )
+    assert result == [5, 2]
+    assert traced.calls() == [
+        ("random.Random.seed", "None"),
+        ("shop.Till", "<Till>"),
+        ("int", "4"),
+        ("shop.Till.add", "5"),
+        ("len", "2"),
+    ]
+    assert traced.records[-1] == (END, 5 + len(traced.leftovers()))
+    rows = {one[1].callee: one[1] for one in traced.records if one[0] == SITE}
+    assert rows["int"][:4] == ("shop.py", 10, 24, "main")
+    assert rows["random.Random.seed"].kind == PLAIN
+
+
+def test_an_exception_ends_the_calls_that_it_goes_through(traced: Traced) -> None:
+    traced.run(
+        """
+        def inner():
+            return int("x")
+
+        def outer(_):
+            return inner()
+
+        def main():
+            for text in ("1", "y"):
+                try:
+                    outer(int(text))
+                except ValueError:
+                    pass
+            return str(3)
+        """
+    )
+    assert traced.calls("main") == [
+        ("int", "1"),
+        ("shop.outer", "raised None"),
+        ("int", "raised None"),
+        ("str", "'3'"),
+    ]
+
+
+def test_an_exception_that_is_being_handled_is_named(traced: Traced) -> None:
+    traced.run(
+        """
+        def main():
+            try:
+                int("x")
+            except ValueError as error:
+                return str(error)
+        """
+    )
+    assert traced.calls()[0] == ("int", "raised ValueError")
+
+
+def test_a_thread_is_named_by_where_it_was_started(traced: Traced) -> None:
+    traced.run(
+        """
+        import threading
+
+        def work():
+            abs(1)
+
+        def main():
+            for _ in range(2):
+                thread = threading.Thread(target=work)
+                thread.start()
+                thread.join()
+        """
+    )
+    threads = [one[1:3] for one in traced.records if one[0] == THREAD]
+    assert threads == [("main", 0), ("main/shop.py:10#1", 1), ("main/shop.py:10#2", 1)]
+
+
+def test_tasks_are_threads_of_their_own_and_awaiting_takes_time(traced: Traced) -> None:
+    traced.run(
+        """
+        import asyncio
+
+        async def work(number):
+            await asyncio.sleep(0)
+            return number
+
+        async def both():
+            return await asyncio.gather(work(1), work(2))
+
+        def main():
+            return asyncio.run(both())
+        """
+    )
+    names = [one[1] for one in traced.records if one[0] == THREAD]
+    assert names == ["main", "main/both#1", "main/work#1", "main/work#2"]
+    assert ("await sleep", "None") in traced.calls("work")
+
+
+def test_what_a_test_leaves_open_is_counted(traced: Traced) -> None:
+    traced.run(
+        """
+        def main():
+            globals()["kept"] = open(__file__)
+        """
+    )
+    traced.load("")  # The file is closed by whoever drops the module.
+    assert traced.leftovers()["file descriptors left over"] == "1"
+    assert traced.leftovers()["threads left over"] == "0"
+
+
+def test_values_have_no_addresses_and_no_places_of_one_run(traced: Traced) -> None:
+    traced.run(
+        """
+        import os
+
+        def main():
+            os.path.abspath(__file__)
+            return repr(object())
+        """
+    )
+    values = [value for _, value in traced.calls("main")]
+    assert values == ["'<project>/shop.py'", "<object>", "'<object object at 0x…>'"]
+
+
+def test_code_behaves_as_it_would_without(traced: Traced) -> None:
+    source = """
+        from __future__ import annotations
+        import contextlib, functools, inspect, sys, warnings
+
+        class Base:
+            def __init__(self, *args, **options):
+                self.args, self.options = args, options
+
+            def __hidden(self):
+                return str("hidden")
+
+            def show(self):
+                return self.__hidden()
+
+        class Shop(Base):
+            def __init__(self, *args, **options):
+                super().__init__(*args, **options)
+                self.size: int = max(len(args), 0)
+
+        def annotated(x: dict(a=1)) -> list(range(3)):
+            local = int("3")
+            return sorted(locals())
+
+        def numbers():
+            got = yield str(1)
+            yield str(got)
+            yield list(map(lambda n: abs(n), (yield)))
+
+        @contextlib.contextmanager
+        def manager():
+            yield str("inside")
+
+        @functools.lru_cache(maxsize=int("3"))
+        def cached(n):
+            return [len(str(i)) for i in range(n) if (m := str(i))]
+
+        def deep(n):
+            return 0 if n == 0 else 1 + deep(n - 1)
+
+        async def stream():
+            for n in range(2):
+                yield str(n)
+
+        async def gather():
+            return [n async for n in stream()] + [str(await one()) for _ in range(1)]
+
+        async def one():
+            return int("1")
+
+        def main():
+            import asyncio
+            found = [annotated(1), annotated.__annotations__, cached(3), deep(50)]
+            shop = Shop(*[1, 2], **{"a": str(3)})
+            found += [shop.args, shop.options, shop.size, shop.show(), Base.show(shop)]
+            generator = numbers()
+            found += [next(generator), generator.send(5), next(generator), generator.send([-1])]
+            with manager() as inside:
+                found.append(f"{inside!r:>10} {len(inside)}")
+            found.append(asyncio.run(gather()))
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                warnings.warn("here", stacklevel=1)
+                found.append(caught[0].lineno)
+            found += [sys._getframe().f_code.co_name, inspect.stack()[0].function]
+            found.append(inspect.getsource(deep))
+            try:
+                int(str("x"))
+            except ValueError as error:
+                found.append(error.__traceback__.tb_lineno)
+            print("a", *["b"], sep="-", end="")
+            return found
+        """
+    plain: Dict[str, Any] = {}
+    module = traced.load(source)
+    text = (traced.folder / "shop.py").read_text()
+    code = compile(ast.parse(text), str(traced.folder / "shop.py"), "exec", dont_inherit=True)
+    plain["__name__"] = "shop"
+    exec(code, plain)
+    expected = plain["main"]()
+    with traced.tracer.recording(Item()):
+        assert module.main() == expected
+
+
+def test_calls_in_an_assertion_are_told_and_those_of_pytest_are_not(traced: Traced, tmp_path: Any) -> None:
+    source = b"def main():\n    assert 'a'.upper() == str('A') and len('b') == 1\n"
+    tree = ast.parse(source)
+    rewrite.rewrite_asserts(tree, source, str(tmp_path / "test_x.py"))
+    instrument(tree, "test_x.py")
+    module: Dict[str, Any] = {"__name__": "test_x"}
+    exec(compile(tree, str(tmp_path / "test_x.py"), "exec"), module)
+    with traced.tracer.recording(Item()):
+        module["main"]()
+    traced.records = read(traced.path)
+    assert traced.calls() == [("str.upper", "'A'"), ("str", "'A'"), ("len", "1")]
+
+
+def test_only_code_of_the_project_is_rewritten(traced: Traced) -> None:
+    inside = traced.tracer.inside
+    assert inside(str(traced.folder / "a" / "b.py")) == "a/b.py"
+    assert inside(str(traced.folder / "venv/lib/site-packages/b.py")) is None
+    assert inside(ast.__file__) is None
+
+
+def test_names_of_ours_are_not_in_the_module(traced: Traced) -> None:
+    module = traced.load("x = str(3)")
+    assert [name for name in vars(module) if "unflake" in name] == []
+    assert hasattr(builtins, "@unflake_begin")
+
+
+def test_an_argument_that_suspends_is_left_alone() -> None:
+    tree = ast.parse("def f():\n    g((yield 1))")
+    instrument(tree, "x.py")
+    assert "@unflake" not in ast.unparse(tree) if sys.version_info >= (3, 9) else True
+
+
+def test_kinds_are_told_by_name() -> None:
+    assert kind_of("time.time") == TIME
+    assert kind_of("time.sleep") == WAIT
+    assert kind_of("random.Random.random") == RANDOMNESS
+    assert kind_of("posix.listdir") == IO
+    assert kind_of("timeout.now") == PLAIN
+    assert kind_of("shop.Till") == PLAIN

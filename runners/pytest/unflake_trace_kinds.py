@@ -1,0 +1,87 @@
+"""What a function is called, and what sort of thing it is: where the world can get in.
+
+The numbers of the kinds are those of `docs/trace-format.md`.
+"""
+
+import types
+from typing import Any, Tuple
+
+from unflake_state_values import class_name, module_of, name_of
+
+PLAIN, TIME, RANDOMNESS, NETWORK, IO, UNORDERED, START, WAIT, LOCK, LEFTOVER = range(10)
+
+# By their full names; a dot at the end stands for all that is in it. The longest that fits is right.
+KINDS = {
+    **dict.fromkeys(("time.", "datetime.datetime.now", "datetime.datetime.utcnow"), TIME),
+    **dict.fromkeys(("datetime.datetime.today", "datetime.date.today"), TIME),
+    "time.sleep": WAIT,
+    **dict.fromkeys(("random.", "secrets.", "numpy.random.", "_random."), RANDOMNESS),
+    **dict.fromkeys(("os.urandom", "posix.urandom", "uuid.uuid1", "uuid.uuid4"), RANDOMNESS),
+    # They set the generator, and draw nothing.
+    **dict.fromkeys(("random.Random.seed", "random.Random.setstate"), PLAIN),
+    **dict.fromkeys(("socket.", "_socket.", "ssl.", "http.client.", "urllib.request."), NETWORK),
+    **dict.fromkeys(("requests.", "httpx.", "aiohttp.", "urllib3.", "socketserver."), NETWORK),
+    **dict.fromkeys(("io.", "_io.", "glob.", "shutil.", "tempfile.", "pathlib.", "os.path.get"), IO),
+    **dict.fromkeys(("genericpath.", "sqlite3.", "_sqlite3."), IO),
+    # A path's parts are in its name; the disk is not asked.
+    **dict.fromkeys(("pathlib.PurePath", "pathlib.Path.with_", "pathlib.Path.join"), PLAIN),
+    **{
+        f"{module}.{name}": IO
+        for module in ("os", "posix")
+        for name in ("listdir", "scandir", "walk", "stat", "lstat", "open", "read", "write", "remove")
+    },
+    **{f"{module}.{name}": IO for module in ("os", "posix") for name in ("unlink", "rename", "mkdir")},
+    "builtins.set.pop": UNORDERED,
+    **dict.fromkeys(("threading.Thread.start", "_thread.start_new_thread"), START),
+    **dict.fromkeys(("asyncio.tasks.create_task", "asyncio.tasks.ensure_future"), START),
+    **dict.fromkeys(("concurrent.futures.thread.ThreadPoolExecutor.submit", "subprocess.Popen"), START),
+    **dict.fromkeys(("multiprocessing.process.BaseProcess.start", "subprocess.run"), START),
+    **dict.fromkeys(("threading.Thread.join", "threading.Event.wait", "threading.Condition.wait"), WAIT),
+    **dict.fromkeys(("queue.Queue.get", "_queue.SimpleQueue.get", "asyncio.tasks.sleep"), WAIT),
+    **dict.fromkeys(("concurrent.futures._base.Future.result", "asyncio.tasks.wait", "select."), WAIT),
+    **dict.fromkeys(("subprocess.Popen.wait", "subprocess.Popen.communicate"), WAIT),
+    **dict.fromkeys(("_thread.lock.", "_thread.RLock.", "threading.Condition.", "queue."), LOCK),
+    **dict.fromkeys(("threading.Semaphore.", "threading.Barrier.", "threading.Event."), LOCK),
+}  # fmt: skip
+
+
+def identify(function: Any) -> Tuple[str, str, Any]:
+    """Module and name of what is called, and the object on which; nothing of the project's runs."""
+    kind = type(function)
+    if kind is types.FunctionType:
+        return text(function.__module__), text(function.__qualname__), None
+    if kind is types.MethodType:
+        module, name, _ = identify(function.__func__)
+        return module, name, function.__self__
+    if kind is types.BuiltinFunctionType:
+        owner, name = function.__self__, function.__name__
+        if owner is None or type(owner) is types.ModuleType:
+            return text(name_of(owner) if owner is not None else function.__module__), name, None
+        if issubclass(type(owner), type):
+            return module_of(owner), f"{class_name(owner)}.{name}", None
+        return module_of(type(owner)), f"{class_name(type(owner))}.{name}", owner
+    if issubclass(kind, type):
+        return module_of(function), class_name(function), None
+    return module_of(kind), f"{class_name(kind)}.__call__", function
+
+
+def text(name: Any) -> str:
+    return name if type(name) is str else "?"
+
+
+def kind_of(name: str) -> int:
+    """The kind of what has this full name."""
+    known = KINDS.get(name)
+    if known is not None:
+        return known
+    for end in range(len(name) - 1, 0, -1):
+        known = KINDS.get(name[:end])
+        # Only whole parts, unless a beginning is meant.
+        if known is not None and (name[end - 1] == "." or name[:end] in BEGINNINGS):
+            return known
+    return PLAIN
+
+
+BEGINNINGS = frozenset(
+    ("pathlib.PurePath", "pathlib.Path.with_", "pathlib.Path.join", "os.path.get")
+)  # fmt: skip
