@@ -5,6 +5,8 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::why::args::WhyArgs;
+
 /// Finds flaky tests, says why they flake, and says how far each test can be trusted.
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
@@ -27,6 +29,9 @@ pub(crate) enum Verb {
     /// Find the tests that pass or fail by what ran before them, and the tests that are to blame
     #[command(after_help = ORDER_HELP)]
     Order(Box<OrderArgs>),
+    /// Say why a flaky test fails: what its failing runs do otherwise than its passing ones
+    #[command(after_help = crate::why::args::HELP)]
+    Why(Box<WhyArgs>),
     /// Show the tests as the framework finds them
     List(ListArgs),
 }
@@ -413,6 +418,8 @@ mod tests {
         insta::assert_snapshot!(order.render_help());
         let triage = command.find_subcommand_mut("triage").unwrap();
         insta::assert_snapshot!(triage.render_help());
+        let why = command.find_subcommand_mut("why").unwrap();
+        insta::assert_snapshot!(why.render_help());
     }
 
     #[test]

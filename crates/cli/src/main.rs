@@ -13,6 +13,7 @@ mod report;
 mod run;
 mod settings;
 mod triage;
+mod why;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Verb::Triage(triage_args) => triage::triage(&triage_args),
         Verb::Nio(nio_args) => nio::nio(&nio_args),
         Verb::Order(order_args) => order::order(&order_args),
+        Verb::Why(why_args) => why::why(&why_args),
         Verb::List(list_args) => list::list(&list_args),
     };
     let exit = result.unwrap_or_else(|error| {

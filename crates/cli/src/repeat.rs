@@ -246,7 +246,7 @@ mod tests {
         let words = shlex::split(command).expect("a command is quoted well");
         match Args::try_parse_from(words).expect(command).verb {
             Verb::Run(args) => *args,
-            Verb::Triage(_) | Verb::Nio(_) | Verb::Order(_) | Verb::List(_) => {
+            Verb::Triage(_) | Verb::Nio(_) | Verb::Order(_) | Verb::List(_) | Verb::Why(_) => {
                 panic!("not a run: {command}")
             }
         }

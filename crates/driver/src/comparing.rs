@@ -253,10 +253,13 @@ pub(crate) fn fails_alike(one: &Trial, other: &Trial) -> bool {
 /// The same start, watched.
 pub(crate) fn watch(start: Command) -> Command {
     match start {
-        Command::Start { args, guest, .. } => Command::Start {
+        Command::Start {
+            args, guest, trace, ..
+        } => Command::Start {
             args,
             guest,
             watch: true,
+            trace,
         },
         Command::Collect { .. }
         | Command::Run { .. }

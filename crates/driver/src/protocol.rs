@@ -20,6 +20,9 @@ pub enum Command {
         guest: bool,
         /// Whether to write what the VM uses into `<vm>.usage` beside the channel.
         watch: bool,
+        /// The folder whose code is to tell of its calls, into `<vm>.trace` beside the channel.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        trace: Option<String>,
     },
     /// Collect the tests, as this one of several parallel VMs, or alone.
     Collect {

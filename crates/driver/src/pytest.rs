@@ -41,6 +41,11 @@ const RUNNER: &[(&str, &str)] = &runner![
     "unflake_state_settings.py",
     "unflake_state_values.py",
     "unflake_state_walk.py",
+    "unflake_trace.py",
+    "unflake_trace_calls.py",
+    "unflake_trace_file.py",
+    "unflake_trace_kinds.py",
+    "unflake_trace_sites.py",
     "children/sitecustomize.py",
 ];
 
@@ -177,6 +182,7 @@ impl Project {
             args,
             guest,
             watch: false,
+            trace: None,
         }
     }
 
@@ -222,6 +228,7 @@ impl Project {
             args,
             guest: true,
             watch: false,
+            trace: None,
         })
     }
 

@@ -15,3 +15,4 @@ mod project;
 mod reports;
 mod search;
 mod triage;
+mod why;

@@ -1,0 +1,212 @@
+//! `unflake why`: has a test traced until it has passed and failed often enough, and says what differs.
+
+pub(crate) mod args;
+mod human;
+mod json;
+mod words;
+
+use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use anyhow::Context;
+use camino::Utf8PathBuf;
+use indicatif::ProgressBar;
+use unflake_core::event::Event;
+use unflake_core::sequential::Tally;
+use unflake_core::why::ledger::{Ledger, Side};
+use unflake_core::why::paper::Label;
+use unflake_core::why::predicate::Predicate;
+use unflake_core::why::ranking::Difference;
+use unflake_driver::investigating::{Failures, Inquiry, Traces, read_folders};
+use unflake_driver::run_error::RunError;
+use unflake_driver::session::Session;
+
+use crate::Exit;
+use crate::args::ListFormat;
+use crate::settings::Settings;
+use crate::why::args::{RankArg, WhyArgs};
+
+/// What is told about a test.
+struct Answer {
+    /// `None` if traces were made elsewhere.
+    test: Option<String>,
+    /// The folder with the sources, if they are here.
+    root: Option<Utf8PathBuf>,
+    passing: u32,
+    neither: u32,
+    cut: u32,
+    /// How many traced runs failed (hits) and passed.
+    traced: Tally,
+    /// The same of runs without tracing.
+    plain: Tally,
+    is_enough: bool,
+    /// `None` if traces were made elsewhere.
+    varies_hash_seed: Option<bool>,
+    failures: Vec<Explained>,
+}
+
+/// Failing runs that failed in the same way, and why.
+struct Explained {
+    message: String,
+    runs: u32,
+    ranked: Ranked,
+}
+
+/// What differs, in one of two orders.
+enum Ranked {
+    Ours {
+        shown: Vec<Difference>,
+        /// How many there are in all.
+        total: usize,
+    },
+    Paper {
+        shown: Vec<(Label, Predicate)>,
+        total: usize,
+        ledger: Box<Ledger>,
+    },
+}
+
+pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Exit> {
+    let answer = if args.traces.is_empty() {
+        investigate(args)?
+    } else {
+        compare(args)?
+    };
+    let text = match args.format {
+        ListFormat::Human => human::write(&answer),
+        ListFormat::Json => json::write(&answer),
+    };
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{}", text.trim_end()).context("cannot write the report")?;
+    Ok(if answer.traced.hits == 0 {
+        Exit::Clean
+    } else {
+        Exit::Problems
+    })
+}
+
+/// Runs the test.
+fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
+    let mut wish = Settings::for_list(&args.project)?;
+    wish.plan.timeout = args.timeout;
+    let test = args.test.clone().unwrap_or_default();
+    let inquiry = Inquiry {
+        test: test.clone(),
+        runs: args.runs,
+        keep: args.keep.clone(),
+    };
+    let (sender, events) = channel::<Event>();
+    let session = Session::new(wish, sender).map_err(RunError::from)?;
+    let interrupter = session.interrupter();
+    ctrlc::set_handler(move || interrupter.interrupt()).context("cannot listen for Ctrl-C")?;
+    let runs = u64::from(args.runs);
+    let progress = thread::spawn(move || show_progress(&events, runs));
+    let traces = session.trace(&inquiry);
+    // The session is gone, and with it the sender: the thread ends by itself.
+    drop(progress.join());
+    let Traces {
+        root,
+        passing,
+        neither,
+        failures,
+        cut,
+        traced,
+        plain,
+        is_enough,
+        varies_hash_seed,
+    } = traces?;
+    Ok(Answer {
+        test: Some(test),
+        root: Some(root),
+        passing,
+        neither,
+        cut,
+        traced,
+        plain,
+        is_enough,
+        varies_hash_seed: Some(varies_hash_seed),
+        failures: failures
+            .into_iter()
+            .map(|failures| explain(failures, args))
+            .collect(),
+    })
+}
+
+/// Reads traces that were made elsewhere.
+fn compare(args: &WhyArgs) -> anyhow::Result<Answer> {
+    let (ledger, cut) = read_folders(&args.traces[0], &args.traces[1])?;
+    let (passing, failing) = (ledger.runs(Side::Passing), ledger.runs(Side::Failing));
+    let is_enough = unflake_core::why::enough::is_enough(passing, failing, ledger.epochs());
+    let failures = Failures {
+        message: String::new(),
+        runs: failing,
+        ledger,
+    };
+    Ok(Answer {
+        test: None,
+        root: None,
+        passing,
+        neither: 0,
+        cut,
+        traced: Tally {
+            hits: failing,
+            misses: passing,
+        },
+        plain: Tally::default(),
+        is_enough,
+        varies_hash_seed: None,
+        failures: vec![explain(failures, args)],
+    })
+}
+
+fn explain(failures: Failures, args: &WhyArgs) -> Explained {
+    let Failures {
+        message,
+        runs,
+        ledger,
+    } = failures;
+    let ranked = match args.rank {
+        RankArg::Ours => {
+            let mut shown = ledger.rank(&args.method);
+            let total = shown.len();
+            shown.truncate(args.top);
+            Ranked::Ours { shown, total }
+        }
+        RankArg::Paper => {
+            let mut shown = ledger.rank_as_paper(&args.method);
+            let total = shown.len();
+            shown.truncate(args.top);
+            let ledger = Box::new(ledger);
+            Ranked::Paper {
+                shown,
+                total,
+                ledger,
+            }
+        }
+    };
+    Explained {
+        message,
+        runs,
+        ranked,
+    }
+}
+
+/// Counts runs on a terminal while they are made.
+fn show_progress(events: &Receiver<Event>, runs: u64) {
+    let bar = if std::io::stderr().is_terminal() {
+        ProgressBar::new(runs)
+    } else {
+        ProgressBar::hidden()
+    };
+    let (mut passed, mut failed) = (0, 0);
+    for event in events {
+        if let Event::TrialEnded(trial) = event {
+            passed += u32::from(trial.outcome.is_pass());
+            failed += u32::from(trial.outcome.is_failure());
+            bar.inc(1);
+            bar.set_message(format!("{passed} passed, {failed} failed"));
+        }
+    }
+    bar.finish_and_clear();
+}

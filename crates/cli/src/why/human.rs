@@ -1,0 +1,230 @@
+//! The answer of `unflake why` for people.
+
+use std::fs;
+
+use camino::Utf8Path;
+use unflake_core::sequential::Tally;
+use unflake_core::why::predicate::Held;
+use unflake_core::why::ranking::{Difference, Spot};
+use unflake_core::why::trace::Kind;
+
+use crate::printable::printable;
+use crate::report::plural;
+use crate::why::words::{counts, sentence, time};
+use crate::why::{Answer, Explained, Ranked};
+
+/// So many lines of source are shown before and after one.
+const AROUND: usize = 1;
+/// Times that differ by more microseconds are shown.
+const TOLD_TIME: f64 = 1000.0;
+
+pub(super) fn write(answer: &Answer) -> String {
+    let mut lines = vec![headline(answer)];
+    if answer.traced.hits == 0 {
+        lines.extend(never_failed(answer.traced.misses));
+    } else if answer.traced.misses == 0 {
+        lines.push(String::new());
+        let why = "It never passed, so there is nothing to compare: this is not a flaky test here.";
+        lines.push(why.to_owned());
+    } else {
+        let groups = answer.failures.len();
+        for (at, failures) in answer.failures.iter().enumerate() {
+            let what = printable(failures.message.lines().next().unwrap_or_default());
+            lines.push(String::new());
+            if groups > 1 {
+                let runs = plural(failures.runs as usize, "run", "runs");
+                lines.push(format!("Failure {} of {groups}, in {runs}: {what}", at + 1));
+            } else if !what.is_empty() {
+                lines.push(format!("It fails with: {what}"));
+            }
+            lines.extend(explained(answer, failures));
+        }
+        lines.extend(footnotes(answer));
+    }
+    lines.join("\n")
+}
+
+fn headline(answer: &Answer) -> String {
+    let Tally { hits, .. } = answer.traced;
+    let runs = plural(answer.traced.runs() as usize, "traced run", "traced runs");
+    match &answer.test {
+        Some(test) => format!("{} failed in {hits} of {runs}", printable(test)),
+        None => format!("{hits} of {runs} are failing ones"),
+    }
+}
+
+/// How rare a failure must be that was not seen: the upper bound of its rate at 95 % confidence.
+fn never_failed(runs: u32) -> Vec<String> {
+    let bound = 100.0 * rarest(runs);
+    let rate = format!(
+        "What does not happen cannot be explained. With 95 % confidence it fails alone in less than \
+         {bound:.1} % of runs."
+    );
+    let next = "What to try: more runs (--runs), the tests that run before it (`unflake order TEST`), or \
+                a machine as busy as the one on which it failed.";
+    vec![String::new(), rate, next.to_owned()]
+}
+
+/// The rate at which so many runs without a failure have a probability of 5 %.
+pub(super) fn rarest(runs: u32) -> f64 {
+    1.0 - 0.05_f64.powf(1.0 / f64::from(runs.max(1)))
+}
+
+fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
+    let mut lines = Vec::new();
+    match &failures.ranked {
+        Ranked::Ours { shown, total } => {
+            if shown.is_empty() {
+                let nothing = "No call differs between its passing and failing runs. What is made of a \
+                               call's result without another call is not seen, nor what installed \
+                               packages do by themselves.";
+                lines.extend([String::new(), nothing.to_owned()]);
+            }
+            for (at, difference) in shown.iter().enumerate() {
+                lines.push(String::new());
+                lines.extend(one(at + 1, difference, answer, failures.runs));
+            }
+            if *total > shown.len() {
+                let more = total - shown.len();
+                let more = plural(more, "more place differs", "more places differ");
+                lines.extend([String::new(), format!("{more} (--top {total} shows all)")]);
+            }
+        }
+        Ranked::Paper {
+            shown,
+            total,
+            ledger,
+        } => {
+            let told = shown.iter().map(|(label, predicate)| {
+                let spot = ledger.spot(&predicate.place);
+                let (place, thread) = (spot.site.to_string(), printable(&spot.thread));
+                let held = |held: Held| format!("{}/{}", held.yes, held.yes + held.no);
+                format!(
+                    "{}  {}:{thread}:{}  {:?}  passing {}  failing {}",
+                    label.name(),
+                    printable(&place),
+                    spot.sequence,
+                    predicate.claim,
+                    held(predicate.passing),
+                    held(predicate.failing),
+                )
+            });
+            lines.extend(told);
+            lines.push(format!("{} of {total} predicates", shown.len()));
+        }
+    }
+    lines
+}
+
+/// One difference, with its source and its values.
+fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) -> Vec<String> {
+    let spot = &difference.spot;
+    let place = printable(&spot.site.to_string());
+    let mut lines = vec![
+        format!("{number}. {place}: {}", sentence(difference)),
+        format!("   {}", counts(difference, answer.passing, failing)),
+    ];
+    if let Some(root) = &answer.root {
+        lines.extend(source(root, spot));
+        if let Some(other) = &difference.other {
+            lines.push("     ...".to_owned());
+            lines.extend(source(root, other));
+        }
+    }
+    let [passing_values, failing_values] = &difference.values;
+    if spot.site.kind != Kind::Leftover && difference.other.is_none() {
+        lines.extend(values("passing runs", passing_values));
+        lines.extend(values("failing runs", failing_values));
+    }
+    if let [Some(usual), Some(odd)] = difference.times
+        && (usual - odd).abs() >= TOLD_TIME
+    {
+        let (usual, odd) = (time(usual), time(odd));
+        lines.push(format!(
+            "   it takes {usual} in passing and {odd} in failing runs (medians)"
+        ));
+    }
+    if let Some(category) = difference.category {
+        let remedy = category.remedy();
+        lines.push(format!(
+            "   category: {category}; what usually helps: {remedy}"
+        ));
+    }
+    lines
+}
+
+fn values(title: &str, values: &[String]) -> Option<String> {
+    let shown: Vec<String> = values.iter().map(|value| printable(value)).collect();
+    (!shown.is_empty()).then(|| format!("   {title}: {}", shown.join(", ")))
+}
+
+/// The lines around a call. A file that cannot be read has none.
+fn source(root: &Utf8Path, spot: &Spot) -> Vec<String> {
+    let Ok(file) = fs::read_to_string(root.join(&spot.site.file)) else {
+        return Vec::new();
+    };
+    let line = spot.site.line as usize;
+    let first = line.saturating_sub(AROUND).max(1);
+    let lines = file.lines().enumerate().skip(first - 1);
+    let lines = lines.take(line + AROUND + 1 - first).map(|(at, text)| {
+        let mark = if at + 1 == line { ">" } else { " " };
+        let text = format!("   {mark} {:>4} | {}", at + 1, printable(text));
+        text.trim_end().to_owned()
+    });
+    lines.collect()
+}
+
+/// How the runs were made, and how far they can be trusted.
+fn footnotes(answer: &Answer) -> Vec<String> {
+    let mut notes = vec![String::new()];
+    match answer.varies_hash_seed {
+        Some(true) => notes.push(
+            "Each run had an interpreter of its own, with another hash seed, fresh files and an empty \
+             temporary folder."
+                .to_owned(),
+        ),
+        Some(false) => notes.push(
+            "Each run had an interpreter of its own, with fresh files and an empty temporary folder; \
+             PYTHONHASHSEED is fixed by the environment, so the order of sets was the same in all."
+                .to_owned(),
+        ),
+        None => {}
+    }
+    if answer.plain.runs() > 0 {
+        let Tally { hits, .. } = answer.plain;
+        notes.push(format!(
+            "Without tracing it failed in {hits} of {}; with tracing in {} of {}.",
+            plural(answer.plain.runs() as usize, "run", "runs"),
+            answer.traced.hits,
+            answer.traced.runs()
+        ));
+    }
+    if !answer.is_enough {
+        notes.push(
+            "There were too few passing or failing runs to tell chance from cause: take the first \
+             places with a grain of salt."
+                .to_owned(),
+        );
+    }
+    if answer.cut > 0 {
+        let traces = plural(answer.cut as usize, "trace was", "traces were");
+        notes.push(format!("{traces} cut off or lost."));
+    }
+    if answer.neither > 0 {
+        let runs = plural(answer.neither as usize, "run", "runs");
+        notes.push(format!("{runs} did neither pass nor fail."));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rarest_failure_follows_the_rule_of_three() {
+        // By hand: 1 - 0.05^(1/100) = 0.02951.
+        assert!((rarest(100) - 0.029_51).abs() < 1e-5);
+        assert!((rarest(1) - 0.95).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,93 @@
+//! The answer of `unflake why` as JSON: `unflake.why/1`, as `docs/json.md` describes it.
+
+use serde_json::{Value, json};
+use unflake_core::sequential::Tally;
+use unflake_core::why::category::Category;
+use unflake_core::why::ranking::{Difference, Spot};
+
+use crate::why::human::rarest;
+use crate::why::words::sentence;
+use crate::why::{Answer, Explained, Ranked};
+
+pub(super) fn write(answer: &Answer) -> String {
+    let tally = |tally: Tally| json!({"failed": tally.hits, "passed": tally.misses});
+    let bound = (answer.traced.hits == 0).then(|| rarest(answer.traced.misses));
+    let failures: Vec<Value> = answer.failures.iter().map(explained).collect();
+    let answer = json!({
+        "schema": "unflake.why/1",
+        "test": answer.test,
+        "traced": tally(answer.traced),
+        "plain": tally(answer.plain),
+        "neither": answer.neither,
+        "cut": answer.cut,
+        "enough": answer.is_enough,
+        "varied_hash_seed": answer.varies_hash_seed,
+        "failure_rate_bound": bound,
+        "failures": failures,
+    });
+    serde_json::to_string_pretty(&answer).expect("an answer holds only text and numbers")
+}
+
+fn explained(failures: &Explained) -> Value {
+    let differences: Vec<Value> = match &failures.ranked {
+        Ranked::Ours { shown, .. } => shown.iter().map(difference).collect(),
+        Ranked::Paper { shown, ledger, .. } => shown
+            .iter()
+            .map(|(label, predicate)| {
+                json!({
+                    "label": label.name(),
+                    "call": spot(&ledger.spot(&predicate.place)),
+                    "claim": format!("{:?}", predicate.claim),
+                    "passing": {"yes": predicate.passing.yes, "no": predicate.passing.no},
+                    "failing": {"yes": predicate.failing.yes, "no": predicate.failing.no},
+                })
+            })
+            .collect(),
+    };
+    let total = match &failures.ranked {
+        Ranked::Ours { total, .. } | Ranked::Paper { total, .. } => *total,
+    };
+    json!({
+        "message": failures.message,
+        "runs": failures.runs,
+        "differences": differences,
+        "total": total,
+    })
+}
+
+fn difference(difference: &Difference) -> Value {
+    let [passing_values, failing_values] = &difference.values;
+    let [passing_time, failing_time] = difference.times;
+    json!({
+        "says": sentence(difference),
+        "call": spot(&difference.spot),
+        "after": difference.other.as_ref().map(spot),
+        "strength": difference.strength,
+        "category": difference.category.map(Category::label),
+        "remedy": difference.category.map(Category::remedy),
+        "passing": {
+            "yes": difference.passing.yes,
+            "no": difference.passing.no,
+            "values": passing_values,
+            "median_microseconds": passing_time,
+        },
+        "failing": {
+            "yes": difference.failing.yes,
+            "no": difference.failing.no,
+            "values": failing_values,
+            "median_microseconds": failing_time,
+        },
+    })
+}
+
+fn spot(spot: &Spot) -> Value {
+    json!({
+        "file": spot.site.file,
+        "line": spot.site.line,
+        "column": spot.site.column,
+        "caller": spot.site.caller,
+        "callee": spot.site.callee,
+        "thread": spot.thread,
+        "sequence": spot.sequence,
+    })
+}

@@ -1,0 +1,149 @@
+//! Every folder in `fixtures/why` is a test: the call that makes the test there flaky is named first, with
+//! the right category.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::cases::{check_all, find_cases};
+use crate::nio::files_of;
+use crate::project::{Project, Python, Run};
+
+/// The planted truth of a fixture. `docs/fixtures.md` says what each key means.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    test: String,
+    place: String,
+    callee: String,
+    category: String,
+}
+
+#[test]
+fn every_why_fixture_has_its_planted_cause_named_first() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    check_all(find_cases("why"), |case| check(case, &python));
+}
+
+fn check(case: &Path, python: &Path) -> Result<(), String> {
+    let expected = fs::read_to_string(case.join("expected.toml")).unwrap();
+    let expected: Expected = toml::from_str(&expected).unwrap();
+    let project = Project::copy_of(case);
+    let before = files_of(project.path());
+    let run = why(&project, python, &["--format", "json", &expected.test]);
+    let trouble = |what: &str| format!("{}: {what}: {run:#?}", case.display());
+    if run.code != Some(1) {
+        return Err(trouble("the test did not fail"));
+    }
+    let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+    let first = &answer["failures"][0]["differences"][0];
+    let call = &first["call"];
+    let place = format!(
+        "{}:{}",
+        call["file"].as_str().unwrap_or_default(),
+        call["line"]
+    );
+    let found = (place.as_str(), &call["callee"], &first["category"]);
+    let planted = (
+        expected.place.as_str(),
+        &Value::from(expected.callee),
+        &Value::from(expected.category),
+    );
+    if found != planted {
+        return Err(trouble(&format!("found {found:?}, planted {planted:?}")));
+    }
+    if answer["cut"] != 0 || answer["enough"] != true || answer["varied_hash_seed"] != true {
+        return Err(trouble("the runs were not as they should be"));
+    }
+    if files_of(project.path()) != before {
+        return Err(trouble("the project's files are not as they were"));
+    }
+    Ok(())
+}
+
+fn why(project: &Project, python: &Path, arguments: &[&str]) -> Run {
+    let mut all = vec!["why", "--python", python.to_str().unwrap()];
+    all.extend(arguments);
+    let mut command = project.unflake(&all);
+    command.env_remove("PYTHONHASHSEED");
+    Run::of(command.output().unwrap())
+}
+
+#[test]
+fn a_test_that_never_fails_is_not_explained_and_one_that_always_fails_neither() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let tests = "def test_fine():\n    assert str(1)\n\ndef test_bad():\n    assert not str(1)\n";
+    let project = Project::with(&[("test_it.py", tests)]);
+    let run = why(&project, &python, &["--runs", "2", "test_it.py::test_fine"]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    // By hand: 1 - 0.05^(1/2) = 0.776.
+    assert!(run.stdout.contains("less than 77.6 % of runs"), "{run:#?}");
+    let run = why(&project, &python, &["--runs", "1", "test_it.py::test_bad"]);
+    assert_eq!(run.code, Some(1), "{run:#?}");
+    assert!(run.stdout.contains("It never passed"), "{run:#?}");
+    let run = why(&project, &python, &["test_it.py::test_gone"]);
+    assert!(
+        run.stderr
+            .contains("there is no test `test_it.py::test_gone`")
+    );
+}
+
+/// Figures 3 and 4 of the paper, with the numbers that `Random.Next` returns.
+fn log(first: u32, second: u32) -> String {
+    let head = "source,callee,start,end,value\n";
+    let create = |line: u32, at: u32| {
+        format!(
+            "{line},TestAlertTest.CreateTestAlert,{at},{},null\n",
+            at + 8
+        )
+    };
+    let inside = |number: u32, at: u32| {
+        format!(
+            "9,Random.Next,{at},{at},{number}\n11,TestAlert.TestAlert,{},{},null\n",
+            at + 2,
+            at + 2
+        )
+    };
+    let check = "6,Assert.AreNotEquals,90,91,null\n";
+    let calls = [
+        create(3, 10),
+        inside(first, 12),
+        create(4, 20),
+        inside(second, 22),
+    ];
+    format!("{head}{}{check}", calls.concat())
+}
+
+#[test]
+fn traces_of_other_tools_are_compared_as_in_the_papers_example() {
+    let project = Project::new();
+    for (at, (one, two)) in [(14, 16), (3, 9), (11, 2)].into_iter().enumerate() {
+        project.write(&format!("passing/{at}.csv"), &log(one, two));
+        project.write(&format!("failing/{at}.csv"), &log(one + 1, one + 1));
+    }
+    for rank in ["paper", "ours"] {
+        let arguments = [
+            "why", "--traces", "passing", "failing", "--rank", rank, "--format", "json",
+        ];
+        let run = Run::of(project.unflake(&arguments).output().unwrap());
+        assert_eq!(run.code, Some(1), "{run:#?}");
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        let first = &answer["failures"][0]["differences"][0];
+        assert_eq!(first["call"]["line"], 9, "{rank}");
+        assert_eq!(first["call"]["sequence"], 2, "{rank}");
+    }
+    project.write("failing/broken.trace", "PK");
+    let run = project.unflake(&["why", "--traces", "passing", "failing"]);
+    let run = Run::of({ run }.output().unwrap());
+    assert_eq!(run.code, Some(3), "{run:#?}");
+    assert!(
+        run.stderr.contains("broken.trace is not a trace"),
+        "{run:#?}"
+    );
+}
