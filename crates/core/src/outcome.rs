@@ -53,6 +53,11 @@ impl Outcome {
         }
     }
 
+    /// Whether it passed; `None` if it says neither, as a skip or a run that did not come about.
+    pub fn passed(&self) -> Option<bool> {
+        (self.is_pass() || self.is_failure()).then(|| self.is_pass())
+    }
+
     /// Whether the VM is gone after it, so that nothing more can run there.
     pub fn ends_vm(&self) -> bool {
         matches!(
@@ -89,9 +94,11 @@ mod tests {
 
     #[test]
     fn a_skip_is_neither_a_pass_nor_a_failure() {
-        for outcome in [Outcome::Skipped, Outcome::ExpectedFailure] {
-            assert!(!outcome.is_pass() && !outcome.is_failure(), "{outcome}");
+        for outcome in [Outcome::Skipped, Outcome::ExpectedFailure, Outcome::NotRun] {
+            assert_eq!(outcome.passed(), None, "{outcome}");
         }
+        assert_eq!(Outcome::Passed.passed(), Some(true));
+        assert_eq!(Outcome::Failed.passed(), Some(false));
     }
 
     #[test]

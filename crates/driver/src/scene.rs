@@ -11,7 +11,6 @@
 use std::time::{Duration, Instant};
 
 use unflake_core::nio::Setting;
-use unflake_core::outcome::Outcome;
 use unflake_core::state::Piece;
 use unflake_core::test::TestId;
 
@@ -189,10 +188,7 @@ impl Session {
         let trials = self.run_each(std::slice::from_mut(&mut scene.lane), &order, manner)?;
         scene.lane.is_spent |= scene.is_exec;
         let own = trials.iter().flatten().next_back();
-        Ok(own
-            .map(|trial| &trial.outcome)
-            .filter(|outcome| outcome.is_pass() || outcome.is_failure())
-            .map(Outcome::is_pass))
+        Ok(own.and_then(|trial| trial.outcome.passed()))
     }
 
     pub(crate) fn leave_scene(&mut self, scene: Option<Scene>) -> Result<(), Halt> {

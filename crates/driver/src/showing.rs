@@ -72,7 +72,7 @@ impl Session {
             let is_mixed = ends.passed > 0 && ends.failed > 0;
             let passes = [&alone, &after].map(|trials| {
                 let own = trials.iter().rfind(|trial| trial.test == *test);
-                own.map(|trial| trial.outcome.is_pass())
+                own.and_then(|trial| trial.outcome.passed())
             });
             let is_shown = passes[0] == Some(family.passes_alone)
                 && (is_mixed || passes[1] == Some(!family.passes_alone));
@@ -167,7 +167,7 @@ impl Session {
         let reach = family.reach;
         let mut trials = self.run_in_new_interpreter(before, &family.tests, reach)?;
         if family.tests.len() > 1 {
-            trials.retain(|trial| trial.outcome.is_pass() == passes);
+            trials.retain(|trial| trial.outcome.passed() == Some(passes));
             for test in &family.tests {
                 if !trials.iter().any(|trial| trial.test == *test) {
                     let own = std::slice::from_ref(test);
