@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use unflake_core::quantify::information::Belief;
-use unflake_core::quantify::rerun_order::{Candidate, RerunOrder, rank};
+use unflake_core::quantify::rerun_order::{Candidate, LEAST_SECONDS, RerunOrder, rank};
 use unflake_core::quantify::sample::Sample;
 
 use super::book::{Before, Entry};
@@ -17,8 +17,9 @@ use crate::history_args::{NextArgs, OrderArg};
 use crate::printable::printable;
 use crate::report::seconds as to_words;
 
-/// What a run is taken to cost where nobody has measured it.
-const UNKNOWN_SECONDS: f64 = 1.0;
+/// What a run is taken to cost where nobody has measured it: a test is quick until it was seen to be slow,
+/// else one that is known to be quick would be run over and over before any other had its first turn.
+const UNKNOWN_SECONDS: f64 = LEAST_SECONDS;
 
 #[derive(Serialize)]
 struct Answer {

@@ -10,7 +10,7 @@ use super::prior::Prior;
 use super::sample::Sample;
 
 /// However quick a test is, to run it takes about this long.
-const LEAST_SECONDS: f64 = 0.1;
+pub const LEAST_SECONDS: f64 = 0.1;
 
 /// In which order tests are run again.
 #[derive(Clone, Copy, Debug, PartialEq)]
