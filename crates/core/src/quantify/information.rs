@@ -10,6 +10,10 @@ use super::sample::{Sample, to_float};
 /// How probable a change is before anything has run.
 const CHANGED: f64 = 0.02;
 
+/// What a test without a baseline is held against: one that passed so often. Nothing else can be said to have
+/// changed about it, and without this the test that has passed most would be the one to run again.
+const HEALTHY: u64 = 20;
+
 /// What is believed of one test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Belief {
@@ -20,8 +24,12 @@ pub struct Belief {
 }
 
 impl Belief {
-    /// After this baseline and these runs since.
+    /// After this baseline and these runs since; without a baseline it is held against a healthy test.
     pub fn new(baseline: Sample, current: Sample) -> Self {
+        let baseline = match baseline.runs() {
+            0 => Sample::new(0, HEALTHY),
+            _ => baseline,
+        };
         let a = 0.5 + to_float(baseline.failures());
         let b = 0.5 + to_float(baseline.passes());
         let same = ln_marginal(current, a, b);
@@ -100,6 +108,15 @@ mod tests {
     fn a_test_that_always_flaked_is_not_interesting_when_it_flakes() {
         let flaky = Belief::new(Sample::new(150, 500), Sample::new(3, 10));
         assert!(flaky.changed() < 0.02 && flaky.gain() < 0.02);
+    }
+
+    #[test]
+    fn without_a_baseline_the_test_that_ran_least_tells_most_unless_one_failed() {
+        let after = |failures, runs| Belief::new(Sample::default(), Sample::new(failures, runs));
+        for runs in 0..50 {
+            assert!(after(0, runs).gain() > after(0, runs + 1).gain(), "{runs}");
+        }
+        assert!(after(1, 2).gain() > after(0, 0).gain());
     }
 
     #[test]
