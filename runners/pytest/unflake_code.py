@@ -165,6 +165,8 @@ class Code:
         """A function's code is used by whoever takes it, as compilers of Python do, without a call."""
         frame = sys._getframe(2)
         taker = frame.f_code
+        if is_framework(taker.co_filename):
+            return
         is_header = taker.co_filename.endswith(HEADER_READERS) and taker.co_name != "getclosurevars"
         if self._usage.is_skipped(taker.co_filename) and is_header:
             return

@@ -35,6 +35,8 @@ QUESTIONS = frozenset(
         *("is_file", "is_dir", "is_symlink", "is_mount", "resolve", "checkcache", "updatecache"),
     )
 )
+# The modules that have them.
+ASKERS = frozenset(("genericpath", "posixpath", "pathlib", "pathlib._abc", "pathlib._local", "linecache"))
 
 
 class Files:
@@ -105,9 +107,15 @@ class Files:
         self._use("looked" if self._is_question(sys._getframe(3)) else "measured", path, folder)
 
     def _is_question(self, frame: Any) -> bool:
-        while frame is not None and self._usage.is_skipped(frame.f_code.co_filename):
-            if frame.f_code.co_name in QUESTIONS:
-                return True
+        usage = self._usage
+        while frame is not None:
+            is_standard = usage.is_standard(frame)
+            if not is_standard or frame.f_globals["__name__"] in ASKERS:
+                code = frame.f_code
+                if not is_standard and not usage.is_skipped(code.co_filename):
+                    return False
+                if code.co_name in QUESTIONS:
+                    return True
             frame = frame.f_back
         return False
 
@@ -159,7 +167,7 @@ class Files:
 def caller() -> Any:
     """The frame from which a watched call came; `None` if the interpreter itself made it."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(HERE):
+    while frame is not None and str(frame.f_globals.get("__file__")).startswith(HERE):
         frame = frame.f_back
     return frame
 

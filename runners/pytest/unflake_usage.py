@@ -26,6 +26,8 @@ STANDARD = tuple({sysconfig.get_path(key) + "/" for key in ("stdlib", "platstdli
 INSTALLED = ("/site-packages/", "/dist-packages/")
 # How much of what happens in a file is worth telling.
 SKIPPED, MODULES, EVERYTHING = range(3)
+# The modules of the import system: what they read, somebody else may want.
+IMPORTERS = ("importlib._bootstrap", "_frozen_importlib")
 # How a loader reads a module for somebody who does not import it.
 GETTERS = ("get_data", "get_source", "get_code")
 
@@ -53,6 +55,8 @@ class Usage:
         self._waiting: List[bytes] = []
         self._spawned = 0
         self._places: Dict[str, int] = {}
+        # By their addresses, the variables of modules and whether these are Python's own.
+        self._modules: Dict[int, Tuple[Any, bool]] = {}
         self._search: Tuple[str, ...] = ()
         self._seeker = Seeker(self)
         self._connect()
@@ -222,15 +226,31 @@ class Usage:
         if frame is None:
             return None  # The interpreter itself reads the program that it is to run.
         while frame is not None:
-            name = frame.f_code.co_filename
-            if name.startswith("<frozen importlib"):
-                frame = outermost(frame)
-                if frame is None:
-                    return None
-            elif not self.is_skipped(name):
-                return str(name)
+            if not self.is_standard(frame):
+                name = frame.f_code.co_filename
+                if name.startswith("<frozen importlib"):
+                    frame = outermost(frame)
+                    if frame is None:
+                        return None
+                elif not self.is_skipped(name):
+                    return str(name)
             frame = frame.f_back
         return ""
+
+    def is_standard(self, frame: Any) -> bool:
+        """Whether a frame is of a module that is skipped; `False` where only its code can tell.
+
+        It is asked for every frame of many stacks, and `f_code` has an audit event of its own.
+        """
+        variables = frame.f_globals
+        key = object.__hash__(variables)
+        if key not in self._modules:
+            name, file = variables.get("__name__"), variables.get("__file__")
+            if not isinstance(name, str) or getattr(sys.modules.get(name), "__dict__", None) is not variables:
+                return False
+            is_skipped = isinstance(file, str) and self.is_skipped(file) and not name.startswith(IMPORTERS)
+            self._modules[key] = variables, is_skipped
+        return self._modules[key][1]
 
     def absolute(self, file: str) -> str:
         return file if file.startswith("/") else self._abspath(file)
