@@ -28,7 +28,7 @@ class Guest:
         self._channel = channel
         self._is_guest: bool = start["guest"]
         self._items, self._forks = Items(channel), Forks(channel, stacks)
-        self._items.tracer = tracer
+        self._items.tracer, self._items.forks = tracer, self._forks
         self._collect_errors: List[Message] = []
         self._deselected, self._failed = 0, 0
         self._left_out: List[str] = []

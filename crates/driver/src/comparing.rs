@@ -293,6 +293,7 @@ pub(crate) fn watch(start: Command) -> Command {
         | Command::Run { .. }
         | Command::Rerun { .. }
         | Command::Twice { .. }
+        | Command::Go {}
         | Command::Mark {}
         | Command::Compare {}
         | Command::Locate { .. }

@@ -210,6 +210,7 @@ fn traced(start: Command, folder: &Utf8Path) -> Command {
         | Command::Run { .. }
         | Command::Rerun { .. }
         | Command::Twice { .. }
+        | Command::Go {}
         | Command::Mark {}
         | Command::Compare {}
         | Command::Locate { .. }

@@ -57,6 +57,7 @@ pub mod survey;
 mod trace_csv;
 pub mod trace_file;
 pub mod triage;
+mod trunk;
 mod vm;
 mod watch;
 pub mod wire_state;

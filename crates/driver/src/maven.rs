@@ -113,6 +113,7 @@ impl Project {
             | Command::Run { .. }
             | Command::Rerun { .. }
             | Command::Twice { .. }
+            | Command::Go {}
             | Command::Mark {}
             | Command::Compare {}
             | Command::Locate { .. }

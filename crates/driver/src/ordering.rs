@@ -3,7 +3,7 @@
 //! Orders are run in copies of a VM that has only collected. What the outcomes mean, and which order is
 //! to be run next, is decided in `unflake_core::order`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
@@ -78,12 +78,24 @@ pub(crate) struct Search {
     pub(crate) fork: f64,
     /// How many seconds may go into runs of one test after each other one.
     pub(crate) patience: f64,
+    /// The tests that ended in different ways in copies that left one run.
+    pub(crate) along: BTreeSet<TestId>,
+    /// The tests for which no such runs are made any more.
+    pub(crate) unshared: BTreeSet<TestId>,
 }
 
 pub(crate) struct Found {
     pub(crate) dependence: Dependence,
     /// A run of each kind that shows it.
     pub(crate) trials: Vec<Trial>,
+}
+
+impl Found {
+    /// Whether it is not known what the test depends on, although it ended in different ways.
+    fn is_elusive(&self) -> bool {
+        let role = self.dependence.diagnosis.role;
+        !self.dependence.is_cut && !matches!(role, Role::Victim | Role::Brittle)
+    }
 }
 
 impl Search {
@@ -142,6 +154,8 @@ impl Session {
             journal: self.open_journal(wish),
             fork: 0.0,
             patience: PATIENCE.1,
+            along: BTreeSet::new(),
+            unshared: BTreeSet::new(),
         };
         if named.is_empty() {
             self.detect_orders(&mut search, wish)?;
@@ -153,7 +167,7 @@ impl Session {
             orders: search.orders,
             elapsed: began.elapsed(),
         });
-        self.look_into(&mut search, &named)?;
+        self.look_into(&mut search, &named, wish)?;
         if wish.latent {
             self.find_latent(&search)?;
         }
@@ -287,7 +301,12 @@ impl Session {
 
     /// Looks into every test that ended in different ways, and then into those that the culprits of one
     /// may have as well, until there are no more.
-    fn look_into(&mut self, search: &mut Search, named: &[TestId]) -> Result<(), Halt> {
+    fn look_into(
+        &mut self,
+        search: &mut Search,
+        named: &[TestId],
+        wish: &Ordering,
+    ) -> Result<(), Halt> {
         let mut tried: Vec<Vec<TestId>> = Vec::new();
         loop {
             let is_wanted = |test: &TestId| named.is_empty() || named.contains(test);
@@ -302,6 +321,16 @@ impl Session {
                     return Ok(());
                 }
                 let mut found = self.diagnose(search, &test)?;
+                if found.is_elusive() && search.along.remove(&test) {
+                    // What copies did outside of their VM may have misled those after them.
+                    search.unshared.insert(test.clone());
+                    search.book.forget(&test);
+                    self.detect_plainly(search, &test, wish)?;
+                    let again = self.diagnose(search, &test)?;
+                    if !again.is_elusive() {
+                        found = again;
+                    }
+                }
                 if found.dependence.diagnosis.role == Role::Broken
                     && let Some((dependence, trials)) = self.find_imports(&test, false)?
                 {

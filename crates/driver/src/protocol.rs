@@ -64,7 +64,12 @@ pub enum Command {
         brief: bool,
         /// Whether a copy of this VM does it, and ends.
         apart: bool,
+        /// Other tests that copies of that copy run on the way.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        branches: Vec<WireBranch>,
     },
+    /// Let the copy that was announced begin.
+    Go {},
     /// Remember how the state is now.
     Mark {},
     /// Say what is different from what was marked.
@@ -106,6 +111,15 @@ pub enum Between {
     TearDown,
     /// The garbage is collected.
     Collect,
+}
+
+/// Tests that a copy runs after the first tests of what its original runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct WireBranch {
+    /// After so many.
+    pub after: usize,
+    /// The tests.
+    pub tests: Vec<Name>,
 }
 
 /// One of several VMs that share a suite.
@@ -191,6 +205,8 @@ pub(crate) enum Message {
         /// How many failures it counted beyond those of tests and of collection.
         extra: u32,
     },
+    /// A copy is going to leave this one for a branch, as soon as it is told to.
+    Branching {},
     /// A copy of the VM is going to do what the VM was told, and speaks in its place.
     Apart {
         /// The copy's process.

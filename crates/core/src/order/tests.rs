@@ -91,8 +91,10 @@ impl Suite {
         let case = Case {
             others: &others,
             leads: &leads,
+            guesses: &[],
             hints: &[],
             width: 2,
+            shares: false,
             scope,
             patience: 1.5,
             price: &|order| 0.01 + 0.002 * f64::from(u32::try_from(order.len()).unwrap()),
