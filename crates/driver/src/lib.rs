@@ -54,6 +54,7 @@ mod stack;
 pub mod start_error;
 mod suite;
 pub mod survey;
+mod suspecting;
 mod trace_csv;
 pub mod trace_file;
 pub mod triage;
