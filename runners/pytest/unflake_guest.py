@@ -176,6 +176,7 @@ class Guest:
             elif verb == "mark":
                 self._channel.say(say="marked", **self._mark(session))
             elif verb == "compare":
+                self._items.import_files(session, command.get("import", []))
                 self._channel.say(say="changed", **self._items.state.compare())
             elif verb == "locate":
                 self._channel.say(say="located", places=self._items.locate(session, command))

@@ -8,6 +8,8 @@ import contextlib
 import copy
 import gc
 import inspect
+import os
+import pathlib
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 import pytest
@@ -137,11 +139,25 @@ class Items:
 
     def locate(self, session: Any, command: Message) -> List[Message]:
         """Runs tests once, and says where pieces of state are written."""
-        order = {**command, "between": None}
-        places: List[Message] = self.find_places(
-            self.state, command["keys"], lambda: self.twice(session, order)
-        )
+        order = {**command, "between": None, "apart": False}
+
+        def run() -> None:
+            self.import_files(session, command.get("import", []))
+            self.twice(session, order)
+
+        places: List[Message] = self.find_places(self.state, command["keys"], run)
         return places
+
+    def import_files(self, session: Any, files: List[str]) -> None:
+        """Imports test files as collecting them would, late. What that raises is the file's own matter."""
+        for file in files:
+            path = os.path.join(str(session.config.rootdir), file)
+            with contextlib.suppress(Exception, pytest.fail.Exception, pytest.skip.Exception):
+                try:
+                    module: Any = pytest.Module.from_parent(session, path=pathlib.Path(path))
+                except TypeError:  # pytest 6
+                    module = pytest.Module.from_parent(session, fspath=type(session.fspath)(path))
+                _ = module.obj
 
     def _say_again(
         self,

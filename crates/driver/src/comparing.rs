@@ -295,7 +295,7 @@ pub(crate) fn watch(start: Command) -> Command {
         | Command::Twice { .. }
         | Command::Go {}
         | Command::Mark {}
-        | Command::Compare {}
+        | Command::Compare { .. }
         | Command::Locate { .. }
         | Command::Fork { .. }
         | Command::Finish {} => start,

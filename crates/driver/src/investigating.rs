@@ -212,7 +212,7 @@ fn traced(start: Command, folder: &Utf8Path) -> Command {
         | Command::Twice { .. }
         | Command::Go {}
         | Command::Mark {}
-        | Command::Compare {}
+        | Command::Compare { .. }
         | Command::Locate { .. }
         | Command::Fork { .. }
         | Command::Finish {} => start,

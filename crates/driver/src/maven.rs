@@ -115,7 +115,7 @@ impl Project {
             | Command::Twice { .. }
             | Command::Go {}
             | Command::Mark {}
-            | Command::Compare {}
+            | Command::Compare { .. }
             | Command::Locate { .. }
             | Command::Fork { .. }
             | Command::Finish {} => (false, true, false),

@@ -73,13 +73,20 @@ pub enum Command {
     /// Remember how the state is now.
     Mark {},
     /// Say what is different from what was marked.
-    Compare {},
+    Compare {
+        /// Test files that are imported before.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        import: Vec<String>,
+    },
     /// Run tests once, and say where pieces of state are written.
     Locate {
         /// The pieces.
         keys: Vec<String>,
         /// The tests.
         tests: Vec<Name>,
+        /// Test files that are imported before.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        import: Vec<String>,
         /// What follows the last of them in this VM.
         next: Option<Name>,
     },
