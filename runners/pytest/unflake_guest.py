@@ -28,7 +28,7 @@ class Guest:
         self._channel = channel
         self._is_guest: bool = start["guest"]
         self._items, self._forks = Items(channel), Forks(channel, stacks)
-        self._items.tracer = tracer
+        self._items.tracer, self._items.forks = tracer, self._forks
         self._collect_errors: List[Message] = []
         self._deselected, self._failed = 0, 0
         self._left_out: List[str] = []
@@ -176,6 +176,7 @@ class Guest:
             elif verb == "mark":
                 self._channel.say(say="marked", **self._mark(session))
             elif verb == "compare":
+                self._items.import_files(session, command.get("import", []))
                 self._channel.say(say="changed", **self._items.state.compare())
             elif verb == "locate":
                 self._channel.say(say="located", places=self._items.locate(session, command))

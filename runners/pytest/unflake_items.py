@@ -8,6 +8,8 @@ import contextlib
 import copy
 import gc
 import inspect
+import os
+import pathlib
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 import pytest
@@ -29,6 +31,7 @@ class Items:
         self._rerunning = False
         self.state: Any = None  # What was marked, if anything was.
         self.find_places: Any = None
+        self.forks: Any = None  # What makes copies of this VM.
         self.tracer: Any = None  # What records runs, if they are to be recorded.
         self.reports: List[Any] = []
 
@@ -95,7 +98,12 @@ class Items:
             session.config.option.tbstyle = "line"
         if command.get("restore"):
             self.state.restore(command["restore"])
-        for name, following in zip(names, [*names[1:], command.get("next")]):
+        branches: Dict[int, List[Message]] = {}
+        for branch in command.get("branches", []):
+            branches.setdefault(branch["after"], []).append(branch)
+        for done, (name, following) in enumerate(zip(names, [*names[1:], command.get("next")])):
+            for branch in branches.get(done, []):
+                self._branch_off(session, branch["tests"])
             item = self._find(name)
             if item is None:
                 self._channel.say(say="unknown", **name)
@@ -113,13 +121,43 @@ class Items:
                 gc.collect()
             self._say_again(session, name, item, after, held=is_last, trouble=trouble)
 
+    def _branch_off(self, session: Any, tests: List[Message]) -> None:
+        """Lets a copy run other tests here, and end; this VM goes on as if nothing had been."""
+        self._channel.say(say="branching")
+        self._channel.hear()
+        if not self.forks.begin_apart(session):
+            return
+        try:
+            # The test before did not know what would follow: fixtures that are not shared end now.
+            with contextlib.suppress(Exception, pytest.fail.Exception, pytest.skip.Exception):
+                self._tear_down(session, self._find(tests[0]))
+            self.twice(session, {"tests": tests, "between": None, "apart": True})
+            self.tear_down_all(session)
+            self.forks.leave(0)
+        finally:
+            self.forks.leave(1)
+
     def locate(self, session: Any, command: Message) -> List[Message]:
         """Runs tests once, and says where pieces of state are written."""
-        order = {**command, "between": None}
-        places: List[Message] = self.find_places(
-            self.state, command["keys"], lambda: self.twice(session, order)
-        )
+        order = {**command, "between": None, "apart": False}
+
+        def run() -> None:
+            self.import_files(session, command.get("import", []))
+            self.twice(session, order)
+
+        places: List[Message] = self.find_places(self.state, command["keys"], run)
         return places
+
+    def import_files(self, session: Any, files: List[str]) -> None:
+        """Imports test files as collecting them would, late. What that raises is the file's own matter."""
+        for file in files:
+            path = os.path.join(str(session.config.rootdir), file)
+            with contextlib.suppress(Exception, pytest.fail.Exception, pytest.skip.Exception):
+                try:
+                    module: Any = pytest.Module.from_parent(session, path=pathlib.Path(path))
+                except TypeError:  # pytest 6
+                    module = pytest.Module.from_parent(session, fspath=type(session.fspath)(path))
+                _ = module.obj
 
     def _say_again(
         self,
@@ -171,15 +209,20 @@ class Items:
         if not state.stack:
             return None
         try:
-            if "item" in inspect.signature(state.teardown_exact).parameters:
-                state.teardown_exact(None, None)  # pytest 6
-            else:
-                state.teardown_exact(None)
+            self._tear_down(session, None)
         except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
             return clean(
                 f"tearing down the fixtures before the rerun failed: {type(error).__name__}: {error}"
             )
         return None
+
+    def _tear_down(self, session: Any, following: Any) -> None:
+        """Ends the fixtures that the following test does not share; all, if none follows."""
+        state = session._setupstate
+        if "item" in inspect.signature(state.teardown_exact).parameters:
+            state.teardown_exact(None, following)  # pytest 6
+        else:
+            state.teardown_exact(following)
 
     def _remember(self, item: Any) -> None:
         """A doctest empties its globals when it has run: keep them for the next time."""

@@ -10,6 +10,7 @@ import io
 import os
 import signal
 import threading
+import time
 from os import close, environ, getcwd, getpid, kill, listdir, readlink, waitpid
 from signal import getsignal
 from typing import Any, Dict, List, Optional, Tuple
@@ -29,6 +30,7 @@ def process_probes() -> List[Probe]:
         Children(),
         Environment(),
         Folder(),
+        TimeZone(),
         Setting("process", "umask", take_umask, os.umask, lambda mask: oct(mask)),
         Threads(),
         Signals(),
@@ -52,6 +54,35 @@ class Environment(Probe):
             environ.pop(after[0], None)
         else:
             environ[before[0]] = before[1]
+
+
+class TimeZone(Setting):
+    """The zone that the C library uses. The variable alone changes nothing until it is told to look."""
+
+    def __init__(self) -> None:
+        super().__init__("time-zone", "time zone", take_zone, put_zone, lambda zone: "/".join(zone[1]))
+
+    def is_same(self, before: Any, after: Any) -> bool:
+        return super().is_same(before[1:], after[1:])
+
+
+def take_zone() -> Any:
+    return environ.get("TZ"), time.tzname, time.timezone, time.altzone
+
+
+def put_zone(before: Any) -> None:
+    """Sets the zone that was, whatever the environment says now."""
+    now = environ.get("TZ")
+    set_variable("TZ", before[0])
+    time.tzset()
+    set_variable("TZ", now)
+
+
+def set_variable(name: str, value: Optional[str]) -> None:
+    if value is None:
+        environ.pop(name, None)
+    else:
+        environ[name] = value
 
 
 class Folder(Probe):

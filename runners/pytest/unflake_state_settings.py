@@ -8,10 +8,8 @@ import gc
 import logging
 import random
 import sys
-import time
 import types
 import warnings
-from os import environ
 from typing import Any, ClassVar, Dict, List, Optional, Tuple
 
 from unflake_state_hidden import RANDOM, numpy_sights, show_random
@@ -35,7 +33,6 @@ def setting_probes(modules: Modules) -> List[Probe]:
         Setting("interpreter", "sys.getswitchinterval()", sys.getswitchinterval, sys.setswitchinterval),
         Setting("interpreter", "gc.isenabled()", Quiet.is_enabled, put_collector),
         Setting("interpreter", "gc.get_threshold()", gc.get_threshold, lambda old: gc.set_threshold(*old)),
-        Setting("time-zone", "time zone", take_zone, put_zone, lambda zone: "/".join(zone[1])),
         Setting("random", "random", take_random, put_random, show_random),
         NumpyRandom(),
         Locale(),
@@ -204,25 +201,6 @@ class Import:
 
     def __init__(self, modules: Dict[str, Any]) -> None:
         self.modules = modules
-
-
-def take_zone() -> Any:
-    return environ.get("TZ"), time.tzname, time.timezone, time.altzone
-
-
-def put_zone(before: Any) -> None:
-    """Sets the zone that was, whatever the environment says now."""
-    now = environ.get("TZ")
-    set_variable("TZ", before[0])
-    time.tzset()
-    set_variable("TZ", now)
-
-
-def set_variable(name: str, value: Optional[str]) -> None:
-    if value is None:
-        environ.pop(name, None)
-    else:
-        environ[name] = value
 
 
 def take_random() -> Any:

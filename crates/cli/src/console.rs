@@ -7,6 +7,7 @@ use console::style;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use unflake_core::event::{Event, Stage};
 use unflake_core::nio::Setting;
+use unflake_core::order::{Culprit, Role};
 use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial};
 use unflake_core::verdict::Finding;
@@ -27,6 +28,7 @@ pub(crate) struct Console {
     suite_ended: bool,
     /// Whether tests are run two times in a row.
     runs_pairs: bool,
+    born: Instant,
     started: Instant,
     last_told: Instant,
 }
@@ -57,6 +59,7 @@ impl Console {
             to_judge: 0,
             suite_ended: false,
             runs_pairs: false,
+            born: Instant::now(),
             started: Instant::now(),
             last_told: Instant::now(),
         }
@@ -107,6 +110,11 @@ impl Console {
                 orders,
                 elapsed,
             } => self.end_of_detection(*suspects, *orders, *elapsed),
+            Event::CulpritFound {
+                test,
+                role,
+                culprit,
+            } => self.show_culprit(test, *role, culprit),
             Event::Judged(finding) => self.show_verdict(finding),
             Event::Ended(_) => self.close(),
             // These stand in the report.
@@ -265,6 +273,26 @@ impl Console {
         };
         self.line(&format!("{orders} in {}: {what}", seconds(elapsed)));
         self.open_bar(suspects, "runs");
+    }
+
+    fn show_culprit(&self, test: &TestId, role: Role, culprit: &Culprit) {
+        let (what, ends) = match role {
+            Role::Victim => ("fails", culprit.ends.failed),
+            Role::Brittle => ("passes", culprit.ends.passed),
+            Role::Random | Role::Broken | Role::Independent => return,
+        };
+        let names = culprit.tests.iter().map(|test| printable(test.name()));
+        let names = names.collect::<Vec<String>>().join(" and ");
+        let runs = culprit.ends.passed + culprit.ends.failed;
+        let time = seconds(self.born.elapsed());
+        let label = style(format!("{:>9}", "FOUND"))
+            .yellow()
+            .bold()
+            .for_stderr();
+        self.line(&format!(
+            "{label} {} {what} after {names} ({ends} of {runs} times) [{time}]",
+            printable(test.name())
+        ));
     }
 
     fn show_verdict(&mut self, finding: &Finding) {

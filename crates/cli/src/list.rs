@@ -76,6 +76,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             | Event::SuiteEnded { .. }
             | Event::Searching { .. }
             | Event::Detected { .. }
+            | Event::CulpritFound { .. }
             | Event::Latent(_)
             | Event::SessionFailed { .. }
             | Event::Judged(_)

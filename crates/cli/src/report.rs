@@ -147,7 +147,10 @@ impl Report {
             Event::Unmatched { case, why } => self.unmatched.push((case, why)),
             Event::Noted(note) => self.notes.push(note),
             Event::Latent(latent) => self.latent.push(latent),
-            Event::TrialStarted { .. } | Event::Searching { .. } | Event::Detected { .. } => {}
+            Event::TrialStarted { .. }
+            | Event::Searching { .. }
+            | Event::Detected { .. }
+            | Event::CulpritFound { .. } => {}
             Event::Prepared { test, vm } => self.log(vm, test),
             Event::TrialEnded(trial) => self.read_trial(trial),
             Event::SuiteEnded {

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use crate::latent::Latent;
+use crate::order::{Culprit, Role};
 use crate::test::{Test, TestId};
 use crate::trial::{Birth, Rung, Trial, VmId};
 use crate::verdict::Finding;
@@ -76,6 +77,16 @@ pub enum Event {
         orders: usize,
         /// What that took on the wall clock.
         elapsed: Duration,
+    },
+    /// A search knows tests that make one end otherwise than alone; it goes on for all of them, and for
+    /// the state behind it.
+    CulpritFound {
+        /// The one.
+        test: TestId,
+        /// What it is.
+        role: Role,
+        /// The tests.
+        culprit: Culprit,
     },
     /// Tests leave a piece of state changed, although no test fails for it.
     Latent(Latent),

@@ -5,9 +5,10 @@
 //! and setters are both called culprits here.
 
 pub mod answers;
-mod culprits;
+pub mod culprits;
 mod groups;
 pub mod orders;
+pub mod trunk;
 
 use std::time::Duration;
 
@@ -35,10 +36,14 @@ pub struct Case<'a> {
     pub others: &'a [TestId],
     /// Tests after which it ended otherwise than alone, the most promising first.
     pub leads: &'a [Vec<TestId>],
+    /// Ends of leads before which it ended as alone: they may suffice.
+    pub guesses: &'a [Vec<TestId>],
     /// Culprits of other tests, which may be this one's too.
     pub hints: &'a [Vec<TestId>],
     /// How many orders can run at once.
     pub width: usize,
+    /// Whether orders that begin alike cost little more than one of them.
+    pub shares: bool,
     /// How far to go.
     pub scope: Scope,
     /// So many seconds at a time may go into one run for each test; what would take longer is asked
@@ -145,6 +150,11 @@ const SETS: usize = 4;
 fn examine(case: &Case<'_>, answers: &Answers) -> Result<Diagnosis, Need> {
     let alone = at_least(answers, &[], AT_FIRST)?;
     let mut is_random = alone.passed > 0 && alone.failed > 0;
+    for guess in case.guesses {
+        if let Some(oracle) = compare_briefly(answers, guess)? {
+            return search(case, answers, guess, oracle);
+        }
+    }
     for lead in case.leads {
         let Some(question) = compare(case, answers, lead, &mut is_random)? else {
             continue;
@@ -210,6 +220,18 @@ fn compare<'a>(
     Ok(None)
 }
 
+/// Whether all first runs after a guess differ from all alone; if chance has a part in it, leads decide.
+fn compare_briefly<'a>(answers: &'a Answers, guess: &[TestId]) -> Result<Option<Oracle<'a>>, Need> {
+    if answers.is_mixed() {
+        return Ok(None);
+    }
+    let alone = at_least(answers, &[], AT_FIRST)?;
+    let after = at_least(answers, guess, AT_FIRST)?;
+    let is_known = after.passed + after.failed > 0;
+    let is_other = (alone.passed > 0) != (after.passed > 0);
+    Ok((is_known && is_other).then(|| Oracle::new(answers, alone, after)))
+}
+
 /// The ends alone and after a lead, once there are so many runs of both.
 fn both_at_least(answers: &Answers, lead: &[TestId], runs: u32) -> Result<[Ends; 2], Need> {
     let both = [&[], lead].map(|before| at_least(answers, before, runs));
@@ -244,7 +266,9 @@ fn search(
     if is_complete {
         // The first stays: the cleaners are those of its doing.
         sets[1..].sort_by_key(|set| place(case, set));
-        more_sets(case, lead, &oracle, &mut sets)?;
+        if !is_sole {
+            more_sets(case, lead, &oracle, &mut sets)?;
+        }
         // But one that does it alone says more than several together.
         if sets.iter().any(|set| set.len() < sets[0].len()) {
             sets.sort_by_key(|set| (set.len(), place(case, set)));
@@ -275,7 +299,7 @@ fn first_set(
 ) -> Result<Vec<TestId>, Need> {
     let known = oracle.ask_all(case.hints)?;
     if let Some(hint) = known.iter().position(|is_hit| *is_hit) {
-        return minimise(oracle, &case.hints[hint], case.width);
+        return minimise(case, oracle, &case.hints[hint]);
     }
     // Each test of the lead alone, or halves of it: what costs less?
     let singles = singles(lead);
@@ -288,7 +312,7 @@ fn first_set(
             return Ok(singles[last].clone());
         }
     }
-    minimise(oracle, lead, case.width)
+    minimise(case, oracle, lead)
 }
 
 fn singles(tests: &[TestId]) -> Vec<Vec<TestId>> {
@@ -307,6 +331,11 @@ fn more_sets(
     oracle: &Oracle<'_>,
     sets: &mut Vec<Vec<TestId>>,
 ) -> Result<(), Need> {
+    // A guess is the end of a lead, and the rest of that may have more of them.
+    let wider = case.leads.iter().filter(|wider| wider.ends_with(lead));
+    let lead = wider
+        .max_by_key(|wider| wider.len())
+        .map_or(lead, |wider| &wider[..]);
     for _ in 0..SETS {
         let rest = lead
             .iter()
@@ -315,7 +344,7 @@ fn more_sets(
         if rest.len() < 2 || !oracle.ask(&rest)? {
             break;
         }
-        sets.push(minimise(oracle, &rest, case.width)?);
+        sets.push(minimise(case, oracle, &rest)?);
     }
     Ok(())
 }

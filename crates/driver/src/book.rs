@@ -81,8 +81,7 @@ impl Book {
     /// Tests after which a test ended otherwise than alone, the fewest first.
     pub(crate) fn leads(&self, test: &TestId, most: usize) -> Vec<Vec<TestId>> {
         let runs = self.runs.get(test).map_or(&[][..], Vec::as_slice);
-        let mut alone = runs.iter().filter(|run| run.at == run.from);
-        let passes_alone = alone.next().is_none_or(|run| run.is_pass);
+        let passes_alone = self.passes_alone(test);
         let mut odd: Vec<&Run> = runs
             .iter()
             .filter(|run| run.is_pass != passes_alone && run.at > run.from)
@@ -92,6 +91,48 @@ impl Book {
             .iter()
             .map(|run| self.orders[run.order][run.from..run.at].to_vec());
         befores.take(most).collect()
+    }
+
+    /// The ends of leads before which a test ended as it does alone.
+    pub(crate) fn guesses(&self, test: &TestId, leads: &[Vec<TestId>]) -> Vec<Vec<TestId>> {
+        let runs = self.runs.get(test).map_or(&[][..], Vec::as_slice);
+        let passes_alone = self.passes_alone(test);
+        let plain = runs.iter().filter(|run| run.is_pass == passes_alone);
+        let plain = plain.map(|run| &self.orders[run.order][run.from..run.at]);
+        let plain: Vec<&[TestId]> = plain.filter(|before| !before.is_empty()).collect();
+        let mut guesses: Vec<Vec<TestId>> = Vec::new();
+        for lead in leads {
+            let beginnings = plain.iter().filter(|before| lead.starts_with(before));
+            let longest = beginnings.map(|before| before.len()).max();
+            let guess = longest.map(|length| lead[length..].to_vec());
+            guesses.extend(guess.filter(|guess| !guess.is_empty() && !guesses.contains(guess)));
+        }
+        guesses
+    }
+
+    /// All runs of a test that stood last in its order, but those of leads, which are picked for how they
+    /// ended: what it ran after, and whether it passed.
+    pub(crate) fn last_runs(&self, test: &TestId, leads: &[Vec<TestId>]) -> Vec<(&[TestId], bool)> {
+        let runs = self.runs.get(test).map_or(&[][..], Vec::as_slice);
+        let last = runs
+            .iter()
+            .filter(|run| run.from == 0 && run.at + 1 == self.orders[run.order].len());
+        let last = last.map(|run| (&self.orders[run.order][..run.at], run.is_pass));
+        last.filter(|(before, _)| !leads.iter().any(|lead| lead == before))
+            .collect()
+    }
+
+    /// Forgets how a test ended after others.
+    pub(crate) fn forget(&mut self, test: &TestId) {
+        if let Some(runs) = self.runs.get_mut(test) {
+            runs.retain(|run| run.at == run.from);
+        }
+    }
+
+    fn passes_alone(&self, test: &TestId) -> bool {
+        let runs = self.runs.get(test).map_or(&[][..], Vec::as_slice);
+        let mut alone = runs.iter().filter(|run| run.at == run.from);
+        alone.next().is_none_or(|run| run.is_pass)
     }
 
     /// Whether every test stands in an order that was run.

@@ -35,6 +35,8 @@ pub(crate) struct Family {
     pub(crate) culprits: Vec<TestId>,
     pub(crate) tests: Vec<TestId>,
     pub(crate) passes_alone: bool,
+    /// Whether the culprits are files, and their import does it.
+    pub(crate) by_import: bool,
     /// Where it is seen.
     pub(crate) reach: Reach,
 }
@@ -46,6 +48,7 @@ impl Family {
             culprits: vec![test.clone()],
             tests: vec![test],
             passes_alone: true,
+            by_import: false,
             reach: Reach::Tests,
         }
     }
@@ -59,10 +62,21 @@ impl Family {
         }
     }
 
-    /// A VM's tests: the culprits, and those that follow.
+    /// A VM's tests: the culprits, if they are tests, and those that follow.
     pub(crate) fn with(&self, tests: &[TestId]) -> Vec<TestId> {
         let new = tests.iter().filter(|test| !self.culprits.contains(test));
-        self.culprits.iter().chain(new).cloned().collect()
+        self.polluting().iter().chain(new).cloned().collect()
+    }
+
+    /// The culprits that are tests.
+    pub(crate) fn polluting(&self) -> &[TestId] {
+        if self.by_import { &[] } else { &self.culprits }
+    }
+
+    /// The culprits that are files.
+    pub(crate) fn imported(&self) -> Vec<String> {
+        let files = self.culprits.iter().filter(|_| self.by_import);
+        files.map(|file| file.name().to_owned()).collect()
     }
 
     /// Whether another one could be part of it.
@@ -99,7 +113,7 @@ impl Session {
         }
         self.leave_scene(scene)?;
         if_listed(self.add_places(family, &mut causes))?;
-        if family.passes_alone {
+        if family.passes_alone && !family.by_import {
             if_listed(self.add_fixes(family, &mut causes))?;
         }
         Ok(causes)
@@ -207,7 +221,8 @@ impl Session {
         if let Some(Happening::Marked(..)) = self.tell_state(&lane, &Command::Mark {})? {
             let command = Command::Locate {
                 keys,
-                tests: family.culprits.iter().map(Name::from).collect(),
+                tests: family.polluting().iter().map(Name::from).collect(),
+                import: family.imported(),
                 next: Some(Name::from(next)),
             };
             if let Some(Happening::Located(_, found)) = self.tell_state(&lane, &command)? {

@@ -293,8 +293,9 @@ pub(crate) fn watch(start: Command) -> Command {
         | Command::Run { .. }
         | Command::Rerun { .. }
         | Command::Twice { .. }
+        | Command::Go {}
         | Command::Mark {}
-        | Command::Compare {}
+        | Command::Compare { .. }
         | Command::Locate { .. }
         | Command::Fork { .. }
         | Command::Finish {} => start,

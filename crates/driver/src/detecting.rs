@@ -1,9 +1,12 @@
 //! Which tests depend on order: each test alone, and the suite in several orders.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use unflake_core::event::Stage;
+use unflake_core::order::culprits::probes_worth;
 use unflake_core::order::orders::{neighbour_rows, neighbours, order};
+use unflake_core::order::trunk::find_trunk;
 use unflake_core::test::TestId;
 
 use crate::ordering::{Ordering, Search};
@@ -16,6 +19,9 @@ const QUICK: f64 = 15.0;
 /// So many more orders at most, and so many of them shuffled.
 const MOST_ROUNDS: usize = 400;
 const SHUFFLED: usize = 40;
+/// A test takes at least so many seconds with all that its framework does for it.
+const LEAST: f64 = 0.001;
+
 impl Session {
     /// Runs each test alone, and the suite in several orders.
     pub(crate) fn detect_orders(
@@ -89,32 +95,68 @@ impl Session {
         let alone: Vec<Vec<TestId>> = named.iter().map(|test| vec![test.clone()]).collect();
         self.run_alone(search, &alone)?;
         for test in named {
-            let place = self.places.get(test).copied().unwrap_or(0);
-            let before = self.tests[..place].iter().map(|test| test.id.clone());
-            let own: Vec<TestId> = before.chain([test.clone()]).collect();
-            let others = (0..wish.rounds.unwrap_or(ROUNDS)).map(|number| {
-                let (_, mut all) = order(&self.tests, wish.seed, number);
-                all.retain(|other| other != test);
-                all.push(test.clone());
-                all
-            });
-            let others: Vec<Vec<TestId>> = others.collect();
-            // A test in between may undo in all these orders what another did.
-            let singles = self
-                .others(test)
-                .into_iter()
-                .map(|other| vec![other, test.clone()]);
-            let singles: Vec<Vec<TestId>> = singles.collect();
-            // One order in which it ends otherwise than alone is enough to begin with.
-            let batches = [
-                (vec![own], Stage::Orders),
-                (others, Stage::Orders),
-                (singles, Stage::Setters(test.clone())),
-            ];
-            for (orders, stage) in batches {
-                if !search.book.suspects(&self.tests).contains(test) {
-                    self.run_orders(search, &orders, &stage)?;
-                }
+            self.detect_along(search, test)?;
+            if !search.along.contains(test) {
+                self.detect_plainly(search, test, wish)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a test after more and more of the others, all in one run that it leaves in copies.
+    fn detect_along(&mut self, search: &mut Search, test: &TestId) -> Result<(), Halt> {
+        let others = self.others(test);
+        let own = search.book.seconds().get(test).copied().unwrap_or(0.0);
+        let probes = probes_worth(count(others.len()) * LEAST, search.fork + own);
+        let place = self.places.get(test).copied().unwrap_or(0);
+        let cuts = (1..=probes).map(|at| others.len() * at / probes);
+        let cuts: BTreeSet<usize> = cuts.chain([place]).filter(|cut| *cut > 0).collect();
+        let orders = cuts.iter();
+        let orders = orders.map(|cut| [&others[..*cut], std::slice::from_ref(test)].concat());
+        let orders: Vec<Vec<TestId>> = orders.collect();
+        if let Some(trunk) = find_trunk(&orders)
+            && !search.is_over()
+        {
+            search.orders += self.run_shared(search, &orders, &trunk)?.len();
+        }
+        if search.book.suspects(&self.tests).contains(test) {
+            search.along.insert(test.clone());
+        }
+        Ok(())
+    }
+
+    /// Runs a test after all others in several orders, each by itself, until it ends in two ways there.
+    pub(crate) fn detect_plainly(
+        &mut self,
+        search: &mut Search,
+        test: &TestId,
+        wish: &Ordering,
+    ) -> Result<(), Halt> {
+        let place = self.places.get(test).copied().unwrap_or(0);
+        let before = self.tests[..place].iter().map(|test| test.id.clone());
+        let own: Vec<TestId> = before.chain([test.clone()]).collect();
+        let others = (0..wish.rounds.unwrap_or(ROUNDS)).map(|number| {
+            let (_, mut all) = order(&self.tests, wish.seed, number);
+            all.retain(|other| other != test);
+            all.push(test.clone());
+            all
+        });
+        let others: Vec<Vec<TestId>> = others.collect();
+        // A test in between may undo in all these orders what another did.
+        let singles = self
+            .others(test)
+            .into_iter()
+            .map(|other| vec![other, test.clone()]);
+        let singles: Vec<Vec<TestId>> = singles.collect();
+        // One order in which it ends otherwise than alone is enough to begin with.
+        let batches = [
+            (vec![own], Stage::Orders),
+            (others, Stage::Orders),
+            (singles, Stage::Setters(test.clone())),
+        ];
+        for (orders, stage) in batches {
+            if !search.book.suspects(&self.tests).contains(test) {
+                self.run_orders(search, &orders, &stage)?;
             }
         }
         Ok(())

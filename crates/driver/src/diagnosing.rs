@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
-use unflake_core::event::Stage;
+use unflake_core::event::{Event, Stage};
 use unflake_core::order::answers::Answers;
+use unflake_core::order::trunk::find_trunk;
 use unflake_core::order::{Case, Dependence, Diagnosis, Role, Scope, Step, next_step};
 use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
@@ -21,6 +22,7 @@ impl Session {
         let began = Instant::now();
         let others = self.others(test);
         let leads = search.book.leads(test, MOST_LEADS);
+        let guesses = search.book.guesses(test, &leads);
         let hints = search.sets().into_iter().filter(|set| !set.contains(test));
         let hints: Vec<Vec<TestId>> = hints.collect();
         let seconds = search.book.seconds();
@@ -29,57 +31,117 @@ impl Session {
             let one = |test: &TestId| seconds.get(test).copied().unwrap_or(0.0);
             fork + order.iter().chain([test]).map(one).sum::<f64>()
         };
-        let case = Case {
+        let mut case = Case {
             others: &others,
             leads: &leads,
+            guesses: &guesses,
             hints: &hints,
             width: search.lanes.len(),
-            scope: Scope::All,
+            shares: false,
+            scope: Scope::First,
             patience: search.patience,
             price: &price,
         };
         let mut shown: Vec<Trial> = Vec::new();
-        loop {
+        recall_runs(search, test, &leads);
+        let (diagnosis, is_cut) = loop {
             let answers = search.answers.entry(test.clone()).or_default();
+            case.shares = !search.unshared.contains(test) && !answers.is_mixed();
             match next_step(&case, answers) {
+                Step::Conclude(diagnosis)
+                    if case.scope == Scope::All || diagnosis.culprits.is_empty() =>
+                {
+                    break (diagnosis, false);
+                }
                 Step::Conclude(diagnosis) => {
-                    let dependence = Dependence {
-                        diagnosis,
-                        runs: answers.runs(),
-                        spent: began.elapsed(),
-                        is_cut: false,
-                        by_import: false,
-                        needs_suite: false,
-                    };
-                    let trials = shown;
-                    return Ok(Found { dependence, trials });
+                    self.tell_first(test, &diagnosis);
+                    case.scope = Scope::All;
                 }
                 Step::Run(befores) => {
-                    let orders = befores
-                        .iter()
-                        .map(|before| [&before[..], std::slice::from_ref(test)].concat());
-                    let orders: Vec<Vec<TestId>> = orders.collect();
-                    let done = self.run_orders(search, &orders, &Stage::Culprits(test.clone()))?;
-                    let answers = search.answers.entry(test.clone()).or_default();
-                    let is_whole = done.len() == orders.len();
-                    for (before, trials) in befores.iter().zip(done) {
-                        take_in(answers, test, before, trials, &mut shown);
-                    }
-                    if !is_whole {
-                        let dependence = Dependence {
-                            diagnosis: cut_short(&case, answers),
-                            runs: answers.runs(),
-                            spent: began.elapsed(),
-                            is_cut: true,
-                            by_import: false,
-                            needs_suite: false,
-                        };
-                        let trials = shown;
-                        return Ok(Found { dependence, trials });
+                    if !self.run_asked(search, test, &befores, &mut shown)? {
+                        let answers = search.answers.entry(test.clone()).or_default();
+                        break (cut_short(&case, answers), true);
                     }
                 }
             }
+        };
+        let dependence = Dependence {
+            diagnosis,
+            runs: search.answers.get(test).map_or(0, Answers::runs),
+            spent: began.elapsed(),
+            is_cut,
+            by_import: false,
+            needs_suite: false,
+        };
+        let trials = shown;
+        Ok(Found { dependence, trials })
+    }
+
+    /// Runs a test after each of these, and takes the answers in; false if the time was over before.
+    fn run_asked(
+        &mut self,
+        search: &mut Search,
+        test: &TestId,
+        befores: &[Vec<TestId>],
+        shown: &mut Vec<Trial>,
+    ) -> Result<bool, Halt> {
+        let stage = Stage::Culprits(test.clone());
+        let orders = befores
+            .iter()
+            .map(|before| [&before[..], std::slice::from_ref(test)].concat());
+        let orders: Vec<Vec<TestId>> = orders.collect();
+        let answers = search.answers.entry(test.clone()).or_default();
+        let shares = !search.unshared.contains(test) && !answers.is_mixed();
+        let trunk = find_trunk(&orders).filter(|_| shares);
+        let (done, is_whole): (Vec<(usize, Vec<Trial>)>, bool) = match trunk {
+            Some(trunk) if !search.is_over() => {
+                // What it does not answer is asked for again.
+                let done = self.run_shared(search, &orders, &trunk)?;
+                self.tell(Event::Searching {
+                    stage,
+                    done: done.len(),
+                    total: orders.len(),
+                });
+                (done, true)
+            }
+            Some(_) | None => {
+                let done = self.run_orders(search, &orders, &stage)?;
+                let is_whole = done.len() == orders.len();
+                (done.into_iter().enumerate().collect(), is_whole)
+            }
+        };
+        let answers = search.answers.entry(test.clone()).or_default();
+        for (order, trials) in done {
+            take_in(answers, test, &befores[order], trials, shown);
         }
+        Ok(is_whole)
+    }
+
+    /// Tells the first set of culprits, long before all is known.
+    fn tell_first(&self, test: &TestId, diagnosis: &Diagnosis) {
+        if let Some(culprit) = diagnosis.culprits.first() {
+            self.tell(Event::CulpritFound {
+                test: test.clone(),
+                role: diagnosis.role,
+                culprit: culprit.clone(),
+            });
+        }
+    }
+}
+
+/// Lets the runs that detection made count as answers.
+fn recall_runs(search: &mut Search, test: &TestId, leads: &[Vec<TestId>]) {
+    let answers = search.answers.entry(test.clone()).or_default();
+    if answers.runs() > 0 {
+        return;
+    }
+    for (before, is_pass) in search.book.last_runs(test, leads) {
+        let outcome = if is_pass {
+            Outcome::Passed
+        } else {
+            Outcome::Failed
+        };
+        answers.note(before, &outcome);
     }
 }
 

@@ -263,6 +263,7 @@ impl Fleet {
         Ok(match message {
             Message::Hello(hello) => return self.greet(id, hello),
             Message::Back {} => None,
+            Message::Branching {} => Some(Happening::Branching(id)),
             Message::Apart { pid } => Some(Happening::Apart(id, Pid::from_raw(pid))),
             Message::Rejoined { how } => Some(Happening::Rejoined(id, how)),
             Message::Marked { unseen } => Some(Happening::Marked(id, unseen)),

@@ -24,6 +24,8 @@ pub enum Happening {
     Ran(VmId, Box<Ran>),
     /// A VM does not know the test that it was told to run.
     Unknown(VmId),
+    /// A copy is going to leave another one, as soon as it is told to.
+    Branching(VmId),
     /// A copy of a VM does what the VM was told; this is its process.
     Apart(VmId, Pid),
     /// That copy has ended, and how if not as it should.

@@ -92,7 +92,7 @@ impl Pipes {
 /// Reads one connection to its end; whether there is anybody left to tell.
 fn read_messages(vm: VmId, messages: File, queue: &Sender<Incoming>) -> bool {
     let mut reader = BufReader::new(messages);
-    let mut is_apart = false;
+    let mut copies = 0_usize;
     let tell = |incoming| queue.send(incoming).is_ok();
     while let Some(line) = next_line(&mut reader) {
         let incoming = match serde_json::from_slice(&line) {
@@ -102,9 +102,10 @@ fn read_messages(vm: VmId, messages: File, queue: &Sender<Incoming>) -> bool {
         let mut goes_on = false;
         if let Incoming::Said(_, said) = &incoming {
             // A copy that runs one test soon ends, and then somebody waits.
-            is_apart = (is_apart || matches!(**said, Message::Apart { .. }))
-                && !matches!(**said, Message::Rejoined { .. });
-            goes_on = said.goes_on() && !is_apart;
+            copies += usize::from(matches!(**said, Message::Apart { .. }));
+            let has_ended = matches!(**said, Message::Rejoined { .. });
+            copies = copies.saturating_sub(usize::from(has_ended));
+            goes_on = said.goes_on() && copies == 0;
         }
         if !tell(incoming) {
             return false;

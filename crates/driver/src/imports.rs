@@ -46,8 +46,10 @@ impl Session {
         let case = Case {
             others: &others,
             leads: &leads,
+            guesses: &[],
             hints: &[],
             width: 1,
+            shares: false,
             scope: Scope::First,
             // What counts is the interpreter.
             patience: 1.5,

@@ -210,8 +210,9 @@ fn traced(start: Command, folder: &Utf8Path) -> Command {
         | Command::Run { .. }
         | Command::Rerun { .. }
         | Command::Twice { .. }
+        | Command::Go {}
         | Command::Mark {}
-        | Command::Compare {}
+        | Command::Compare { .. }
         | Command::Locate { .. }
         | Command::Fork { .. }
         | Command::Finish {} => start,

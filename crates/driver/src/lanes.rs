@@ -26,7 +26,7 @@ use crate::session::{Halt, Mould, Session};
 use crate::start_error::StartError;
 
 /// A test in a copy of a VM gets at least this long before the copy itself is blamed for the delay.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A group of tests with its number.
 type Group = (usize, Vec<TestId>);
@@ -143,7 +143,7 @@ impl Session {
     }
 
     /// Puts a lane's files back as they were before its group.
-    fn put_back(&mut self, lane: &mut Lane) -> Result<(), Halt> {
+    pub(crate) fn put_back(&mut self, lane: &mut Lane) -> Result<(), Halt> {
         if lane.is_spent {
             self.fleet.kill(lane.vm);
         }
@@ -188,6 +188,7 @@ impl Session {
             // A search makes many runs, and shows what it found in new interpreters.
             brief: manner.is_apart && manner.setting == Setting::Ordered,
             apart: manner.is_apart,
+            branches: Vec::new(),
         };
         self.fleet.tell(lane.vm, &command);
     }
@@ -359,7 +360,7 @@ fn end_group(lane: &mut Lane) {
 }
 
 /// Ends a copy and its process group. That it has just ended, or has left the group, is no harm.
-fn kill_copy(copy: Pid) {
+pub(crate) fn kill_copy(copy: Pid) {
     let _gone = (killpg(copy, Signal::SIGKILL), kill(copy, Signal::SIGKILL));
 }
 

@@ -113,8 +113,9 @@ impl Project {
             | Command::Run { .. }
             | Command::Rerun { .. }
             | Command::Twice { .. }
+            | Command::Go {}
             | Command::Mark {}
-            | Command::Compare {}
+            | Command::Compare { .. }
             | Command::Locate { .. }
             | Command::Fork { .. }
             | Command::Finish {} => (false, true, false),

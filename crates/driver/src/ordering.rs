@@ -3,24 +3,24 @@
 //! Orders are run in copies of a VM that has only collected. What the outcomes mean, and which order is
 //! to be run next, is decided in `unflake_core::order`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use unflake_core::event::{Ending, Event, Note, Stage};
 use unflake_core::nio::Setting;
+use unflake_core::order::Dependence;
 use unflake_core::order::answers::Answers;
-use unflake_core::order::{Dependence, Role};
 use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial};
 
 use crate::book::Book;
-use crate::detecting::count;
 use crate::interpreter::packages_changed;
 use crate::journal::Journal;
 use crate::lane::{Lane, Manner};
 use crate::run_error::RunError;
 use crate::session::{Halt, Session};
+use crate::suspecting::MOST_PATIENCE;
 
 /// What is wanted of a search.
 #[derive(Clone, Debug)]
@@ -54,10 +54,6 @@ impl Default for Ordering {
 
 /// So many tests are run before the time is looked at.
 const CHUNK: usize = 100;
-/// So many seconds may go into runs of one test after one other, for all that is looked into.
-const QUICK: f64 = 15.0;
-/// So many are allowed for one test in any case, and so many at most.
-const PATIENCE: (f64, f64) = (0.1, 1.5);
 /// So many sets of culprits are tried on all other tests.
 const MOST_SETS: usize = 40;
 
@@ -78,6 +74,10 @@ pub(crate) struct Search {
     pub(crate) fork: f64,
     /// How many seconds may go into runs of one test after each other one.
     pub(crate) patience: f64,
+    /// The tests that ended in different ways in copies that left one run.
+    pub(crate) along: BTreeSet<TestId>,
+    /// The tests for which no such runs are made any more.
+    pub(crate) unshared: BTreeSet<TestId>,
 }
 
 pub(crate) struct Found {
@@ -141,7 +141,9 @@ impl Session {
             orders: 0,
             journal: self.open_journal(wish),
             fork: 0.0,
-            patience: PATIENCE.1,
+            patience: MOST_PATIENCE,
+            along: BTreeSet::new(),
+            unshared: BTreeSet::new(),
         };
         if named.is_empty() {
             self.detect_orders(&mut search, wish)?;
@@ -153,7 +155,7 @@ impl Session {
             orders: search.orders,
             elapsed: began.elapsed(),
         });
-        self.look_into(&mut search, &named)?;
+        self.look_into(&mut search, &named, wish)?;
         if wish.latent {
             self.find_latent(&search)?;
         }
@@ -283,46 +285,6 @@ impl Session {
             (wish.seed, wish.rounds, &wish.tests),
         );
         Some(Journal::open(folder, &self.tests, subject))
-    }
-
-    /// Looks into every test that ended in different ways, and then into those that the culprits of one
-    /// may have as well, until there are no more.
-    fn look_into(&mut self, search: &mut Search, named: &[TestId]) -> Result<(), Halt> {
-        let mut tried: Vec<Vec<TestId>> = Vec::new();
-        loop {
-            let is_wanted = |test: &TestId| named.is_empty() || named.contains(test);
-            let suspects = search.book.suspects(&self.tests).into_iter();
-            let suspects = suspects.chain(search.book.never_passed(&self.tests));
-            let open = suspects.filter(|test| is_wanted(test) && !search.found.contains_key(test));
-            let open: Vec<TestId> = open.collect();
-            let share = QUICK / count(open.len().max(1));
-            search.patience = share.clamp(PATIENCE.0, PATIENCE.1);
-            for test in open {
-                if search.is_over() {
-                    return Ok(());
-                }
-                let mut found = self.diagnose(search, &test)?;
-                if found.dependence.diagnosis.role == Role::Broken
-                    && let Some((dependence, trials)) = self.find_imports(&test, false)?
-                {
-                    found = Found { dependence, trials };
-                }
-                search.found.insert(test, found);
-            }
-            let sets = search.sets();
-            let Some(set) = sets.into_iter().find(|set| !tried.contains(set)) else {
-                return Ok(());
-            };
-            if !named.is_empty() {
-                return Ok(());
-            }
-            let others = self.tests.iter().filter(|test| !set.contains(&test.id));
-            let others = others.filter(|test| !search.found.contains_key(&test.id));
-            let orders = others.map(|test| [&set[..], std::slice::from_ref(&test.id)].concat());
-            let orders: Vec<Vec<TestId>> = orders.collect();
-            self.run_orders(search, &orders, &Stage::Others(set.clone()))?;
-            tried.push(set);
-        }
     }
 }
 

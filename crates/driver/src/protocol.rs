@@ -64,17 +64,29 @@ pub enum Command {
         brief: bool,
         /// Whether a copy of this VM does it, and ends.
         apart: bool,
+        /// Other tests that copies of that copy run on the way.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        branches: Vec<WireBranch>,
     },
+    /// Let the copy that was announced begin.
+    Go {},
     /// Remember how the state is now.
     Mark {},
     /// Say what is different from what was marked.
-    Compare {},
+    Compare {
+        /// Test files that are imported before.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        import: Vec<String>,
+    },
     /// Run tests once, and say where pieces of state are written.
     Locate {
         /// The pieces.
         keys: Vec<String>,
         /// The tests.
         tests: Vec<Name>,
+        /// Test files that are imported before.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        import: Vec<String>,
         /// What follows the last of them in this VM.
         next: Option<Name>,
     },
@@ -106,6 +118,15 @@ pub enum Between {
     TearDown,
     /// The garbage is collected.
     Collect,
+}
+
+/// Tests that a copy runs after the first tests of what its original runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct WireBranch {
+    /// After so many.
+    pub after: usize,
+    /// The tests.
+    pub tests: Vec<Name>,
 }
 
 /// One of several VMs that share a suite.
@@ -191,6 +212,8 @@ pub(crate) enum Message {
         /// How many failures it counted beyond those of tests and of collection.
         extra: u32,
     },
+    /// A copy is going to leave this one for a branch, as soon as it is told to.
+    Branching {},
     /// A copy of the VM is going to do what the VM was told, and speaks in its place.
     Apart {
         /// The copy's process.

@@ -93,7 +93,9 @@ impl Session {
         };
         let vm = lane.vm;
         let mut lanes = [lane];
-        self.run_each(&mut lanes, std::slice::from_ref(&family.culprits), manner)?;
+        if !family.by_import {
+            self.run_each(&mut lanes, std::slice::from_ref(&family.culprits), manner)?;
+        }
         let [mut lane] = lanes;
         lane.next = None;
         if lane.vm != vm {
@@ -101,8 +103,9 @@ impl Session {
             self.leave(Some(lane.vm))?;
             return Ok(None);
         }
-        let Some(Happening::Changed(_, mut pieces, more)) =
-            self.tell_state(&lane, &Command::Compare {})?
+        let import = family.imported();
+        let compare = Command::Compare { import };
+        let Some(Happening::Changed(_, mut pieces, more)) = self.tell_state(&lane, &compare)?
         else {
             self.leave(Some(lane.vm))?;
             return Ok(None);

@@ -38,7 +38,10 @@ impl Session {
                     }
                     None => families.push((own, vec![found])),
                 },
-                None => self.conclude_one(test, found, None, None),
+                None => {
+                    let cause = self.cause_of_import(&test, &found, search.deadline)?;
+                    self.conclude_one(test, found, cause, None);
+                }
             }
         }
         let total = families.iter().map(|(family, _)| family.tests.len()).sum();
@@ -109,6 +112,36 @@ impl Session {
             self.conclude_one(test, found, None, Some(Doubt::OnlyInForks));
         }
         Ok(())
+    }
+
+    /// The state behind a dependence on files that are imported; `None` if it is on tests, or on none.
+    fn cause_of_import(
+        &mut self,
+        test: &TestId,
+        found: &Found,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Cause>, Halt> {
+        let Dependence {
+            diagnosis,
+            by_import: true,
+            ..
+        } = &found.dependence
+        else {
+            return Ok(None);
+        };
+        let culprit = diagnosis.culprits.first();
+        let is_over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let Some(culprit) = culprit.filter(|_| !is_over) else {
+            return Ok(None);
+        };
+        let family = Family {
+            culprits: culprit.tests.clone(),
+            tests: vec![test.clone()],
+            passes_alone: diagnosis.role == Role::Victim,
+            by_import: true,
+            reach: Reach::Tests,
+        };
+        Ok(self.find_causes(&family)?.pop().flatten())
     }
 
     /// Tells the verdict about a test.
@@ -218,6 +251,7 @@ fn family_of(test: &TestId, found: &Found) -> Option<Family> {
         culprits: culprit.tests.clone(),
         tests: vec![test.clone()],
         passes_alone: diagnosis.role == Role::Victim,
+        by_import: false,
         reach: Reach::Tests,
     })
 }

@@ -216,9 +216,15 @@ impl Workspace {
         !self.marked.is_empty()
     }
 
+    /// Whether nothing that matters to others has happened since this was asked for the last time; false
+    /// if that cannot be told.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        self.alarm.as_mut().is_some_and(Alarm::is_quiet)
+    }
+
     /// Undoes what happened since the mark.
     pub(crate) fn restore(&mut self) -> io::Result<Restored> {
-        if self.alarm.as_ref().is_some_and(Alarm::is_silent) {
+        if self.alarm.as_mut().is_some_and(Alarm::is_silent) {
             return Ok(Restored::default());
         }
         let now = self.look()?;

@@ -207,6 +207,13 @@ def test_the_time_zone(project: Project, zone: None) -> None:
     project.check(change, "time-zone", "time zone", "UTC/UTC", "EST/EDT")
 
 
+def test_a_variable_that_nobody_has_looked_at_is_no_time_zone(project: Project, zone: None) -> None:
+    def change() -> None:
+        os.environ["TZ"] = "EST5EDT"
+
+    assert [piece["kind"] for piece in project.changes(change)] == ["environment"]
+
+
 def test_the_level_of_a_logger(project: Project) -> None:
     logging.getLogger("shop.cart").setLevel(0)
     path = "logging.getLogger('shop.cart').level"

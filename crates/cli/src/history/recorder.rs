@@ -95,6 +95,7 @@ impl Recorder {
             | Event::SuiteEnded { .. }
             | Event::Searching { .. }
             | Event::Detected { .. }
+            | Event::CulpritFound { .. }
             | Event::Latent(_)
             | Event::SessionFailed { .. }
             | Event::Ended(_) => {}

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -24,8 +23,6 @@ struct Expected {
     #[serde(default)]
     repository: bool,
     findings: BTreeMap<String, Finding>,
-    #[serde(default)]
-    pending: BTreeMap<String, String>,
 }
 
 /// What must be found about one test.
@@ -50,43 +47,33 @@ struct Finding {
     needs_suite: bool,
     #[serde(default)]
     suspect: bool,
-    #[serde(default)]
-    pending: BTreeMap<String, String>,
 }
 
-/// What was found beside what was planted, less what is known to be wrong as yet.
+/// What was found beside what was planted.
 #[derive(Default)]
 struct Comparison {
     troubles: Vec<String>,
-    notes: Vec<String>,
 }
 
 impl Comparison {
     fn compare(
         &mut self,
-        pending: &BTreeMap<String, String>,
         (test, what): (&str, &str),
         found: &dyn std::fmt::Debug,
         planted: &dyn std::fmt::Debug,
     ) {
         let (found, planted) = (format!("{found:#?}"), format!("{planted:#?}"));
-        match (found == planted, pending.get(what)) {
-            (false, None) => self.troubles.push(format!(
+        if found != planted {
+            self.troubles.push(format!(
                 "{what} of {test}: found {found}\nplanted {planted}"
-            )),
-            (true, Some(_)) => self
-                .notes
-                .push(format!("no longer pending: {what} of {test}")),
-            (false, Some(why)) => self.notes.push(format!("pending: {what} of {test}: {why}")),
-            (true, None) => {}
+            ));
         }
     }
 
     fn compare_finding(&mut self, id: &str, planted: &Finding, found: Option<&Value>) {
-        let pending = &planted.pending;
         let verdict = found.map(verdict);
         let is_found = verdict.as_ref() == Some(&planted.verdict);
-        self.compare(pending, (id, "verdict"), &verdict, &Some(&planted.verdict));
+        self.compare((id, "verdict"), &verdict, &Some(&planted.verdict));
         let Some(found) = found.filter(|_| is_found) else {
             return;
         };
@@ -96,32 +83,27 @@ impl Comparison {
         let plain: BTreeSet<BTreeSet<String>> =
             plain.map(|culprit| texts(&culprit["tests"])).collect();
         let sets: BTreeSet<&BTreeSet<String>> = planted.culprits.iter().collect();
-        self.compare(pending, (id, "culprits"), &plain, &sets);
+        self.compare((id, "culprits"), &plain, &sets);
         let ordered = culprits().filter(|culprit| culprit["ordered"] == true);
         let ordered: BTreeSet<Vec<String>> =
             ordered.map(|culprit| texts(&culprit["tests"])).collect();
         let sequences: BTreeSet<&Vec<String>> = planted.ordered.iter().collect();
-        self.compare(pending, (id, "ordered"), &ordered, &sequences);
+        self.compare((id, "ordered"), &ordered, &sequences);
         let cleaners: BTreeSet<String> = texts(&order["cleaners"]);
-        self.compare(pending, (id, "cleaners"), &cleaners, &planted.cleaners);
+        self.compare((id, "cleaners"), &cleaners, &planted.cleaners);
         let needs_suite = order["needs_suite"] == true;
-        self.compare(
-            pending,
-            (id, "needs_suite"),
-            &needs_suite,
-            &planted.needs_suite,
-        );
+        self.compare((id, "needs_suite"), &needs_suite, &planted.needs_suite);
         // Culprits that do not do it by themselves are no recipe.
         if !planted.culprits.is_empty() {
             let has_recipe = found["recipe"].is_array();
-            self.compare(pending, (id, "recipe"), &has_recipe, &!planted.needs_suite);
+            self.compare((id, "recipe"), &has_recipe, &!planted.needs_suite);
         }
         self.compare_cause(id, planted, &found["cause"]);
     }
 
     /// Of the pieces that are shown, or suspects where none is, exactly the planted one is there.
     fn compare_cause(&mut self, id: &str, planted: &Finding, cause: &Value) {
-        let (Some(path), pending) = (&planted.path, &planted.pending) else {
+        let Some(path) = &planted.path else {
             return;
         };
         let pieces = |key: &str| cause[key].as_array().cloned().unwrap_or_default();
@@ -133,11 +115,11 @@ impl Comparison {
         let expected = vec![path.clone()];
         // A path that fits its pattern is as good as the pattern itself.
         let found = if is_right { &expected } else { &paths };
-        self.compare(pending, (id, "path"), found, &expected);
+        self.compare((id, "path"), found, &expected);
         let Some(piece) = pieces.first().filter(|_| is_right) else {
             return;
         };
-        self.compare(pending, (id, "suspect"), &is_suspect, &planted.suspect);
+        self.compare((id, "suspect"), &is_suspect, &planted.suspect);
         for (key, planted) in [
             ("kind", &planted.kind),
             ("before", &planted.before),
@@ -145,15 +127,15 @@ impl Comparison {
             ("owner", &planted.owner),
         ] {
             if let Some(planted) = planted {
-                self.compare(pending, (id, key), &text(&piece[key]), planted);
+                self.compare((id, key), &text(&piece[key]), planted);
             }
         }
         if let Some(mock) = planted.mock {
-            self.compare(pending, (id, "mock"), &piece["mock"].as_bool(), &Some(mock));
+            self.compare((id, "mock"), &piece["mock"].as_bool(), &Some(mock));
         }
         if let Some(written) = &planted.written {
             let place = format!("{}:{}", text(&piece["file"]), piece["line"]);
-            self.compare(pending, (id, "written"), &place, written);
+            self.compare((id, "written"), &place, written);
         }
     }
 }
@@ -179,7 +161,7 @@ fn check(case: &Path) -> Result<(), String> {
     let (report, run) = order_json(&project, &python, &expected.args);
     let mut comparison = Comparison::default();
     let whole = (".", "exit");
-    comparison.compare(&expected.pending, whole, &run.code, &Some(expected.exit));
+    comparison.compare(whole, &run.code, &Some(expected.exit));
     let findings = report["findings"].as_array().unwrap();
     let found: BTreeMap<String, &Value> = findings
         .iter()
@@ -195,14 +177,9 @@ fn check(case: &Path) -> Result<(), String> {
         .map(|(id, finding)| format!("{id}: {}", verdict(finding)))
         .collect();
     let none: [String; 0] = [];
-    comparison.compare(&BTreeMap::new(), (".", "more"), &extra, &none);
+    comparison.compare((".", "more"), &extra, &none);
     let is_untouched = files_of(project.path()) == before;
-    comparison.compare(&BTreeMap::new(), (".", "untouched"), &is_untouched, &true);
-    let name = case.file_name().unwrap_or_default().to_string_lossy();
-    for note in &comparison.notes {
-        writeln!(std::io::stderr(), "skipped: order/{name}: {note}")
-            .expect("standard error is open");
-    }
+    comparison.compare((".", "untouched"), &is_untouched, &true);
     if comparison.troubles.is_empty() {
         return Ok(());
     }

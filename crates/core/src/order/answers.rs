@@ -140,7 +140,8 @@ impl<'a> Oracle<'a> {
         self.hit.tally(self.answers.after(before))
     }
 
-    fn known(&self, before: &[TestId]) -> Option<bool> {
+    /// Whether they do, if enough is known.
+    pub(super) fn known(&self, before: &[TestId]) -> Option<bool> {
         let ends = self.answers.after(before);
         let is_lost = ends.passed + ends.failed == 0 && ends.lost >= LOST;
         if is_lost {

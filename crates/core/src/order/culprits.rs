@@ -1,19 +1,23 @@
 //! The smallest sets of tests that bring an event about.
 
+use super::Case;
 use super::answers::{Need, Oracle};
 use crate::test::TestId;
+
+/// So many copies leave a run at most.
+const MOST_PROBES: usize = 40;
 
 /// A smallest part of `lead` that still brings the event about; `lead` does, and no test at all does not.
 ///
 /// It looks for the place in the lead where the event sets in: the test there is needed, and so is
 /// something before it, unless it suffices. Tests that undo what others did make no difference to this,
-/// because the event sets in somewhere all the same. `width` orders are asked about at a time.
+/// because the event sets in somewhere all the same.
 pub(super) fn minimise(
+    case: &Case<'_>,
     oracle: &Oracle<'_>,
     lead: &[TestId],
-    width: usize,
 ) -> Result<Vec<TestId>, Need> {
-    let mut set = narrow(oracle, lead, width)?;
+    let mut set = narrow(case, oracle, lead)?;
     // A test that was only needed because of others in the lead is needed no more.
     while let Some(at) = superfluous(oracle, &set)? {
         set.remove(at);
@@ -32,14 +36,14 @@ fn superfluous(oracle: &Oracle<'_>, set: &[TestId]) -> Result<Option<usize>, Nee
     Ok(answers.iter().position(|is_hit| *is_hit))
 }
 
-fn narrow(oracle: &Oracle<'_>, lead: &[TestId], width: usize) -> Result<Vec<TestId>, Need> {
+fn narrow(case: &Case<'_>, oracle: &Oracle<'_>, lead: &[TestId]) -> Result<Vec<TestId>, Need> {
     let mut head = lead;
     let mut needed: Vec<TestId> = Vec::new();
     loop {
         if !needed.is_empty() && oracle.ask(&needed)? {
             return Ok(needed);
         }
-        let Some(last) = sets_in(oracle, head, &needed, width)? else {
+        let Some(last) = sets_in(case, oracle, head, &needed)? else {
             // Chance has misled an answer above; what is known to work is given.
             return Ok([head, &needed].concat());
         };
@@ -48,12 +52,31 @@ fn narrow(oracle: &Oracle<'_>, lead: &[TestId], width: usize) -> Result<Vec<Test
     }
 }
 
+/// At how many places of a head to ask at a time.
+///
+/// Where these orders share their beginning, it is run once whatever their number, so that there are as
+/// many as cost together what it does. Chance must not be shared.
+fn probes(case: &Case<'_>, oracle: &Oracle<'_>, head: &[TestId], needed: &[TestId]) -> usize {
+    if !case.shares || oracle.answers.is_mixed() {
+        return case.width;
+    }
+    probes_worth((case.price)(head), (case.price)(needed)).max(case.width)
+}
+
+/// How many copies that cost `each` may leave a run that costs `trunk`.
+pub fn probes_worth(trunk: f64, each: f64) -> usize {
+    (1..=MOST_PROBES)
+        .zip(1u32..)
+        .take_while(|(_, number)| f64::from(*number) * each <= trunk)
+        .count()
+}
+
 /// The place in `head` up to which it takes the event to set in, with `needed` after it.
 fn sets_in(
+    case: &Case<'_>,
     oracle: &Oracle<'_>,
     head: &[TestId],
     needed: &[TestId],
-    width: usize,
 ) -> Result<Option<usize>, Need> {
     if head.is_empty() {
         return Ok(None);
@@ -62,7 +85,7 @@ fn sets_in(
     let (mut without, mut enough) = (0, head.len());
     while enough - without > 1 {
         let gap = enough - without;
-        let parts = (width + 1).min(gap);
+        let parts = (probes(case, oracle, &head[..enough], needed) + 1).min(gap);
         let cuts: Vec<usize> = (1..parts)
             .map(|part| without + gap * part / parts)
             .collect();

@@ -105,6 +105,26 @@ pub fn neighbours(tests: &[Test], seed: u64, number: usize) -> Vec<TestId> {
     row.into_iter().map(|at| shuffled[at].id.clone()).collect()
 }
 
+/// Each test by itself right after a set of culprits.
+pub fn after_each(set: &[TestId], tests: &[TestId]) -> Vec<Vec<TestId>> {
+    let singles = tests.iter().map(std::slice::from_ref);
+    singles.map(|one| [set, one].concat()).collect()
+}
+
+/// All tests together after a set of culprits, forwards and backwards: one that the set reaches shows in
+/// one of the two, unless others undo it both before and after its place. Those that are known to undo
+/// something come by themselves.
+pub fn after_once(set: &[TestId], tests: &[TestId], cleaners: &[TestId]) -> Vec<Vec<TestId>> {
+    let all = tests.iter().cloned();
+    let (apart, mut row): (Vec<TestId>, Vec<TestId>) =
+        all.partition(|test| cleaners.contains(test));
+    let mut orders = after_each(set, &apart);
+    orders.push([set, &row].concat());
+    row.reverse();
+    orders.push([set, &row].concat());
+    orders
+}
+
 /// So many orders of `Neighbours` bring each file right before each other one.
 pub fn neighbour_rows(files: usize) -> usize {
     if files.is_multiple_of(2) {
@@ -202,6 +222,19 @@ mod tests {
             );
         }
         assert_eq!(pairs.len(), 9 * 8);
+    }
+
+    #[test]
+    fn each_test_comes_after_a_set_before_and_after_each_other_one() {
+        let ids = |names: &str| -> Vec<TestId> {
+            names
+                .chars()
+                .map(|name| TestId::new(&name.to_string()))
+                .collect()
+        };
+        let orders = after_once(&ids("p"), &ids("abcd"), &ids("c"));
+        assert_eq!(orders, [ids("pc"), ids("pabd"), ids("pdba")]);
+        assert_eq!(after_each(&ids("pq"), &ids("ab")), [ids("pqa"), ids("pqb")]);
     }
 
     #[test]

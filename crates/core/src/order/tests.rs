@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::trunk::find_trunk;
 use super::*;
 use crate::outcome::Outcome;
 
@@ -29,6 +30,10 @@ struct Suite {
     tests: Vec<Paper>,
     clock: u32,
     trials: usize,
+    /// Whether orders that begin alike are run as one.
+    shares: bool,
+    /// From where on the lead is guessed to suffice.
+    guess: Option<usize>,
 }
 
 impl Suite {
@@ -37,6 +42,8 @@ impl Suite {
             tests,
             clock: 0,
             trials: 0,
+            shares: false,
+            guess: None,
         }
     }
 
@@ -86,27 +93,39 @@ impl Suite {
 
     fn diagnose(&mut self, target: usize, lead: &[usize], scope: Scope) -> Diagnosis {
         let others = self.others(target);
-        let leads =
+        let leads: Vec<Vec<TestId>> =
             Vec::from_iter((!lead.is_empty()).then(|| lead.iter().copied().map(test).collect()));
-        let case = Case {
+        let guess = self.guess.and_then(|from| leads.first()?.get(from..));
+        let guesses: Vec<Vec<TestId>> = guess.map(<[TestId]>::to_vec).into_iter().collect();
+        let mut case = Case {
             others: &others,
             leads: &leads,
+            guesses: &guesses,
             hints: &[],
             width: 2,
+            shares: false,
             scope,
             patience: 1.5,
             price: &|order| 0.01 + 0.002 * f64::from(u32::try_from(order.len()).unwrap()),
         };
         let mut answers = Answers::default();
         for _ in 0..10_000 {
+            case.shares = self.shares && !answers.is_mixed();
             match next_step(&case, &answers) {
                 Step::Conclude(diagnosis) => return diagnosis,
-                Step::Run(orders) => {
-                    assert!(!orders.is_empty());
-                    for before in orders {
-                        let order = [&before[..], &[test(target)]].concat();
-                        answers.note(&before, &self.run(&order));
+                Step::Run(befores) => {
+                    assert!(!befores.is_empty());
+                    let orders: Vec<Vec<TestId>> = befores
+                        .iter()
+                        .map(|before| [&before[..], &[test(target)]].concat())
+                        .collect();
+                    let trunk = find_trunk(&orders).filter(|_| case.shares);
+                    let shared = trunk.iter().flat_map(|trunk| &trunk.branches);
+                    let shared: usize = shared.map(|branch| branch.after).sum();
+                    for (before, order) in befores.iter().zip(&orders) {
+                        answers.note(before, &self.run(order));
                     }
+                    self.trials -= shared;
                 }
             }
         }
@@ -246,6 +265,8 @@ fn a_polluter_that_does_it_in_four_of_ten_runs_is_found() {
         };
         let mut suite = planted(30, &[(7, setting(&[0])), (25, victim)]);
         suite.clock = seed;
+        suite.shares = seed % 2 == 0;
+        suite.guess = (seed % 3 > 0).then_some(usize::try_from(seed % 20).unwrap());
         let lead: Vec<usize> = (0..25).collect();
         let diagnosis = suite.diagnose(25, &lead, Scope::First);
         assert_eq!(diagnosis.role, Role::Victim, "seed {seed}");
@@ -300,6 +321,35 @@ fn a_thousand_tests_take_few_runs_to_the_first_answer() {
     assert!(suite.trials < 12_000, "{} trials", suite.trials);
 }
 
+#[test]
+fn orders_that_begin_alike_make_the_first_answer_cheap() {
+    let mut suite = planted(1000, &[(123, setting(&[0])), (999, failing_with(&[&[0]]))]);
+    suite.shares = true;
+    let lead: Vec<usize> = (0..999).collect();
+    let diagnosis = suite.diagnose(999, &lead, Scope::First);
+    assert_eq!(sets(&diagnosis), [["t123"]]);
+    assert!(suite.trials < 3_600, "{} trials", suite.trials);
+    // A run of the suite has shown where it sets in.
+    suite.trials = 0;
+    suite.guess = Some(100);
+    let lead: Vec<usize> = (0..125).collect();
+    let diagnosis = suite.diagnose(999, &lead, Scope::First);
+    assert_eq!(sets(&diagnosis), [["t123"]]);
+    assert!(suite.trials < 150, "{} trials", suite.trials);
+}
+
+#[test]
+fn a_guess_that_does_not_suffice_leaves_the_lead() {
+    let both = failing_with(&[&[0, 1]]);
+    let mut suite = planted(40, &[(5, setting(&[0])), (30, setting(&[1])), (35, both)]);
+    suite.guess = Some(20);
+    let lead: Vec<usize> = (0..35).collect();
+    assert_eq!(
+        sets(&suite.diagnose(35, &lead, Scope::All)),
+        [["t5", "t30"]]
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -308,6 +358,8 @@ proptest! {
     fn every_named_set_suffices_and_no_part_of_it_does(
         effects in proptest::collection::vec((0usize..6, 0usize..6, 0usize..4), 5..40),
         wanted in proptest::collection::vec(proptest::collection::vec(0usize..6, 1..3), 1..3),
+        shares in any::<bool>(),
+        guess in proptest::option::of(0usize..40),
     ) {
         let tests = effects.iter().map(|(set, clear, kind)| match kind {
             0 => setting(&[*set]),
@@ -318,7 +370,7 @@ proptest! {
         let mut tests: Vec<Paper> = tests.collect();
         tests.push(Paper { fails_if: wanted, ..Paper::default() });
         let target = tests.len() - 1;
-        let mut suite = Suite::new(tests);
+        let mut suite = Suite { shares, guess, ..Suite::new(tests) };
         let lead: Vec<usize> = (0..target).collect();
         let order: Vec<TestId> = (0..=target).map(test).collect();
         prop_assume!(suite.run(&order) == Outcome::Failed);
