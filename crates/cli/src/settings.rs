@@ -180,6 +180,7 @@ fn read_maven(folder: &Utf8Path, args: &[String]) -> anyhow::Result<Vec<Project>
             temporary: None,
             record: None,
             only: Vec::new(),
+            lists_classes: false,
         })
     });
     Ok(projects.collect())

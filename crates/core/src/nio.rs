@@ -45,6 +45,8 @@ pub enum Setting {
     Method,
     /// In a new interpreter of its own, with the files as they were at the start (3.3).
     Confirm,
+    /// In a new interpreter after other suspects, each of them twice, with the files as they were.
+    Together,
     /// Once more as in `Suite`.
     Replay,
     /// In one VM after all tests that stand before it, each of them once, and itself once.
@@ -67,6 +69,7 @@ impl Setting {
             Self::Class => "class",
             Self::Method => "method",
             Self::Confirm => "confirm",
+            Self::Together => "together",
             Self::Replay => "replay",
             Self::Plain => "plain",
             Self::TornDown => "torn-down",
@@ -82,6 +85,7 @@ impl Setting {
             Self::Class | Self::Method | Self::Alone | Self::Ordered => true,
             Self::Suite
             | Self::Confirm
+            | Self::Together
             | Self::Replay
             | Self::Plain
             | Self::TornDown
@@ -92,7 +96,12 @@ impl Setting {
     /// Whether other tests ran before it in its VM.
     pub fn is_after_others(self) -> bool {
         match self {
-            Self::Suite | Self::Class | Self::Replay | Self::Plain | Self::Ordered => true,
+            Self::Suite
+            | Self::Class
+            | Self::Together
+            | Self::Replay
+            | Self::Plain
+            | Self::Ordered => true,
             Self::Method | Self::Confirm | Self::TornDown | Self::Collected | Self::Alone => false,
         }
     }
@@ -162,10 +171,16 @@ impl Pair {
 /// It has passed and then failed at least once. Is that its own doing, each time?
 fn candidate(seen: Seen<'_>) -> Step {
     let done = seen.of(Setting::Confirm).count();
-    if done < CONFIRMATIONS {
+    let confirmed = seen.confirmations(Shape::PassFail);
+    // Once it was seen alone, others may be in the same interpreter: they cannot be what it takes.
+    let together = if confirmed > 0 && confirmed == done {
+        seen.confirmed_together()
+    } else {
+        0
+    };
+    if done + together < CONFIRMATIONS {
         return Step::Run(Setting::Confirm);
     }
-    let confirmed = seen.confirmations(Shape::PassFail);
     if confirmed == done {
         return nio(seen);
     }
@@ -283,6 +298,14 @@ impl<'a> Seen<'a> {
             .filter(move |pair| pair.setting == setting)
     }
 
+    /// How often it passed and then failed in a new interpreter among others. What else it did there says
+    /// nothing: one of the others may have disturbed it.
+    fn confirmed_together(self) -> usize {
+        self.of(Setting::Together)
+            .filter(|pair| pair.shape() == Shape::PassFail)
+            .count()
+    }
+
     fn confirmations(self, shape: Shape) -> usize {
         self.of(Setting::Confirm)
             .filter(|pair| pair.shape() == shape)
@@ -347,6 +370,31 @@ mod tests {
             Some(PLAIN_NIO),
             "a crash is a failure"
         );
+    }
+
+    #[test]
+    fn confirmations_among_others_count_only_beside_one_alone() {
+        let with = |alone: &[&str], together: &[&str]| {
+            let mut pairs = vec![pair(Setting::Suite, "pf")];
+            let add = |setting, letters: &&str| pair(setting, letters);
+            pairs.extend(alone.iter().map(|one| add(Setting::Confirm, one)));
+            pairs.extend(together.iter().map(|one| add(Setting::Together, one)));
+            next_step(&pairs)
+        };
+        let more = Step::Run(Setting::Confirm);
+        assert_eq!(with(&[], &["pf", "pf", "pf"]), more, "it may be brittle");
+        assert_eq!(with(&["pf"], &["pf"]), more);
+        assert_eq!(with(&["pf"], &["pf", "pf"]), Step::Run(Setting::TornDown));
+        assert_eq!(
+            with(&["pf"], &["pf", "pp"]),
+            more,
+            "it was disturbed, or it is chance"
+        );
+        assert_eq!(with(&["pp"], &["pf", "pf"]), more);
+        let mixed = with(&["pf", "pp"], &["pf", "pf"]);
+        assert_eq!(mixed, more, "what others take part in decides nothing");
+        let chance = with(&["pf", "pp", "pf"], &["pf"]);
+        assert_eq!(chance, Step::Conclude(Some(Verdict::NonDeterministic)));
     }
 
     #[test]

@@ -77,6 +77,7 @@ impl Session {
             | Setting::Class
             | Setting::Method
             | Setting::Confirm
+            | Setting::Together
             | Setting::Replay
             | Setting::Plain
             | Setting::Alone

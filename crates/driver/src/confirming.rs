@@ -4,6 +4,10 @@
 //! Each run of a test has a set-up of its own there, that of its class included. So a confirmation is a
 //! pair with everything torn down in between as well. In the last of them the garbage is collected
 //! between the runs too: if the test fails all the same, the collector has no part in it.
+//!
+//! A process for each is dear. So where there are many suspects, only the first confirmation is alone. The
+//! others are made among all that passed and failed there, once backwards and once forwards, each time in
+//! new processes. One that ends otherwise among others is confirmed alone after all.
 
 use std::collections::HashMap;
 
@@ -17,7 +21,13 @@ use crate::protocol::Between;
 use crate::session::{Halt, Session};
 
 /// So many suspects for each VM are confirmed before any is named: a hunt that is cut off keeps the others.
-const CHUNK: usize = 4;
+const CHUNK: usize = 32;
+
+/// What is done between the two runs of the first confirmation.
+const ONCE: [Between; 1] = [Between::Nothing];
+
+/// The same for the others, where they are alone as well.
+const REST: [Between; 2] = [Between::Nothing, Between::Collect];
 
 impl Session {
     /// Runs all suspects twice alone, each in a VM of its own, as long as that can tell what they are.
@@ -28,8 +38,12 @@ impl Session {
         let mut lanes: Vec<Lane> = Vec::new();
         let all: Vec<usize> = (0..self.suspects.len()).collect();
         let some = CHUNK * self.wish.jobs.unwrap_or(1);
+        let tests: Vec<TestId> = self.suspects.iter().map(|one| one.test.clone()).collect();
+        self.prepare_fresh_vms(&tests)?;
         for chunk in all.chunks(some) {
-            self.confirm_some(&mut lanes, chunk, pairs)?;
+            self.confirm_some(&mut lanes, chunk, &ONCE, pairs)?;
+            self.confirm_among_others(&mut lanes, chunk, pairs)?;
+            self.confirm_some(&mut lanes, chunk, &REST, pairs)?;
             for at in chunk {
                 let seen = pairs.get(&self.suspects[*at].test);
                 if let Some(Step::Conclude(Some(verdict))) = seen.map(|seen| next_step(seen)) {
@@ -45,14 +59,11 @@ impl Session {
         &mut self,
         lanes: &mut Vec<Lane>,
         some: &[usize],
+        rounds: &[Between],
         pairs: &mut HashMap<TestId, Vec<Pair>>,
     ) -> Result<(), Halt> {
-        for between in [Between::Nothing, Between::Nothing, Between::Collect] {
-            let wants = |at: &usize| {
-                let seen = pairs.get(&self.suspects[*at].test);
-                seen.map(|seen| next_step(seen)) == Some(Step::Run(Setting::Confirm))
-            };
-            let open: Vec<usize> = some.iter().copied().filter(wants).collect();
+        for between in rounds.iter().copied() {
+            let open = self.open_among(some, pairs);
             if open.is_empty() {
                 break;
             }
@@ -79,6 +90,61 @@ impl Session {
         Ok(())
     }
 
+    /// Runs those that passed and failed alone twice, among each other.
+    fn confirm_among_others(
+        &mut self,
+        lanes: &mut Vec<Lane>,
+        some: &[usize],
+        pairs: &mut HashMap<TestId, Vec<Pair>>,
+    ) -> Result<(), Halt> {
+        for between in [Between::Nothing, Between::Collect] {
+            let mut open = self.open_among(some, pairs);
+            open.retain(|at| is_seen_alone(pairs.get(&self.suspects[*at].test)));
+            let count = self.wish.jobs.unwrap_or(1);
+            if open.len() <= count {
+                return Ok(());
+            }
+            if between == Between::Nothing {
+                open.reverse();
+            }
+            self.open_lanes(lanes, count)?;
+            let manner = Manner {
+                setting: Setting::Together,
+                between: Some(between),
+                is_apart: true,
+            };
+            let parts = open.chunks(open.len().div_ceil(count));
+            let test_at = |at: &usize| self.suspects[*at].test.clone();
+            let groups: Vec<Vec<TestId>> = parts
+                .map(|part| part.iter().map(test_at).collect())
+                .collect();
+            let trials = self.run_each(lanes, &groups, manner)?;
+            for lane in lanes.iter_mut() {
+                // Which of them changed the files is not known.
+                lane.left_behind.clear();
+            }
+            let trials: Vec<Trial> = trials.into_iter().flatten().collect();
+            for at in open {
+                let test = self.suspects[at].test.clone();
+                let own = trials.iter().filter(|trial| trial.test == test);
+                let own: Vec<Trial> = own.cloned().collect();
+                let seen = pairs.entry(test).or_default();
+                keep(seen, &own, between);
+                self.suspects[at].trials.extend(own);
+            }
+        }
+        Ok(())
+    }
+
+    /// Those that have still to be confirmed.
+    fn open_among(&self, some: &[usize], pairs: &HashMap<TestId, Vec<Pair>>) -> Vec<usize> {
+        let wants = |at: &usize| {
+            let seen = pairs.get(&self.suspects[*at].test);
+            seen.map(|seen| next_step(seen)) == Some(Step::Run(Setting::Confirm))
+        };
+        some.iter().copied().filter(wants).collect()
+    }
+
     /// As many lanes as there may be for so many groups.
     fn open_lanes(&mut self, lanes: &mut Vec<Lane>, groups: usize) -> Result<(), Halt> {
         let wanted = self.wish.jobs.unwrap_or(1).min(groups);
@@ -90,6 +156,15 @@ impl Session {
     }
 }
 
+/// Whether a test was run alone, and passed and failed each time.
+fn is_seen_alone(seen: Option<&Vec<Pair>>) -> bool {
+    let seen = seen.into_iter().flatten();
+    let mut alone = seen
+        .filter(|pair| pair.setting == Setting::Confirm)
+        .peekable();
+    alone.peek().is_some() && alone.all(|pair| pair.shape() == Shape::PassFail)
+}
+
 /// Takes the two trials of a confirmation for what they show.
 fn keep(seen: &mut Vec<Pair>, trials: &[Trial], between: Between) {
     let [once, again] = trials else { return };
@@ -99,6 +174,10 @@ fn keep(seen: &mut Vec<Pair>, trials: &[Trial], between: Between) {
         ..pair.clone()
     };
     let fails_again = pair.shape() == Shape::PassFail;
+    if pair.setting == Setting::Together && !fails_again {
+        // One of the others may have disturbed it.
+        return;
+    }
     let (torn_down, collected) = (also(Setting::TornDown), also(Setting::Collected));
     if between == Between::Collect {
         seen.push(collected);

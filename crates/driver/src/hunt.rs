@@ -161,6 +161,11 @@ impl Session {
         if groups.is_empty() {
             return Ok(Vec::new());
         }
+        let firsts: Vec<TestId> = groups
+            .iter()
+            .flat_map(|group| group.first().cloned())
+            .collect();
+        self.prepare_fresh_vms(&firsts)?;
         let wanted = self.wish.jobs.unwrap_or(1).min(groups.len());
         while lanes.len() < wanted {
             let worker = self.worker(lanes.len());

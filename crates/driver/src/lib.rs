@@ -3,6 +3,7 @@
 
 mod alarm;
 mod alone;
+mod archiving;
 mod asked;
 mod at_base;
 pub mod base;

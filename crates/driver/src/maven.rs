@@ -3,6 +3,7 @@
 //! The JVM is the one that Surefire would start, by what was written down when Maven was asked
 //! (`capture`), with our runner last on its class path.
 
+mod archive;
 pub mod capture;
 pub mod module;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::test::TestId;
 
+use crate::maven::archive::{Archive, split};
 use crate::maven::capture::{CaptureError, capture};
 use crate::maven::module::Module;
 use crate::protocol::Command;
@@ -48,6 +50,8 @@ pub struct Project {
     pub record: Option<Utf8PathBuf>,
     /// The tests whose classes are run; all, if there are none.
     pub only: Vec<TestId>,
+    /// Whether its fresh VMs write down the classes that they load.
+    pub lists_classes: bool,
 }
 
 impl Project {
@@ -126,8 +130,15 @@ impl Project {
         // The report on coverage belongs to the first VM.
         let own = own.filter(|arg| !is_guest || !arg.contains("jacoco"));
         let own: Vec<String> = own.map(|arg| self.place(arg)).collect();
+        let archive = Archive::of(module).filter(|_| is_alone);
+        let shared = archive.as_ref().and_then(Archive::file);
         if is_alone {
             process.args(quick_start(&own));
+        }
+        if let Some(archive) = archive.filter(|_| self.lists_classes) {
+            process.arg(format!("-XX:DumpLoadedClassList={}", archive.list()));
+        } else if let Some(file) = &shared {
+            process.args([&format!("-XX:SharedArchiveFile={file}"), "-Xlog:cds=off"]);
         }
         if let Some(temporary) = &self.temporary
             && !own.iter().any(|arg| arg.starts_with("-Djava.io.tmpdir="))
@@ -139,7 +150,7 @@ impl Project {
             process.env("UNFLAKE_WATCH", "yes");
         }
         process.args(&own);
-        process.args(self.classpath_args(folder)?);
+        process.args(self.classpath_args(folder, shared.is_some())?);
         let record = self.record.clone();
         let record = record.unwrap_or_else(|| folder.join("module.json"));
         process.arg(MAIN).arg(record);
@@ -162,13 +173,39 @@ impl Project {
         Ok(process)
     }
 
+    /// Whether an archive of classes is worth a try.
+    pub(crate) fn wants_archive(&self) -> bool {
+        Archive::of(&self.module).is_some_and(|archive| !archive.is_settled())
+    }
+
+    /// Makes the archive of classes from those that were written down.
+    pub(crate) fn make_archive(&self, folder: &Utf8Path) -> io::Result<()> {
+        let Some(archive) = Archive::of(&self.module) else {
+            return Ok(());
+        };
+        let flags = quick_start(&self.module.jvm_args);
+        // The rest of what makes a start quick has no part in an archive.
+        let flags: Vec<&str> = flags
+            .into_iter()
+            .filter(|flag| flag.ends_with("GC"))
+            .collect();
+        archive.make(&folder.join("runner.jar"), &flags)
+    }
+
     /// The class path, and for a module of Java's own kind all that goes with it.
-    fn classpath_args(&self, folder: &Utf8Path) -> io::Result<Vec<String>> {
+    fn classpath_args(&self, folder: &Utf8Path, is_shared: bool) -> io::Result<Vec<String>> {
         let module = &self.module;
         let runner = folder.join("runner.jar").into_string();
         if module.modular.is_empty() {
-            let own = module.classpath.iter().chain(module.framework());
-            let parts: Vec<String> = own.map(|part| self.place(part)).chain([runner]).collect();
+            let own: Vec<String> = if is_shared {
+                let (jars, others) = split(module);
+                jars.into_iter().chain(others).collect()
+            } else {
+                let own = module.classpath.iter().chain(module.framework());
+                own.cloned().collect()
+            };
+            let parts = own.iter().map(|part| self.place(part));
+            let parts: Vec<String> = parts.chain([runner]).collect();
             let classpath = parts.join(":");
             if classpath.len() < LONGEST_ARGUMENT {
                 return Ok(vec!["-cp".to_owned(), classpath]);

@@ -89,6 +89,30 @@ impl Project {
         matches!(self, Self::Pytest(_))
     }
 
+    /// Whether something can be done once so that many new processes start sooner.
+    pub(crate) fn wants_archive(&self) -> bool {
+        match self {
+            Self::Pytest(_) => false,
+            Self::Maven(project) => project.wants_archive(),
+        }
+    }
+
+    /// Whether fresh VMs write down the classes that they load, for the archive.
+    pub(crate) fn list_classes(&mut self, lists_classes: bool) {
+        match self {
+            Self::Pytest(_) => {}
+            Self::Maven(project) => project.lists_classes = lists_classes,
+        }
+    }
+
+    /// Makes the archive from what was written down.
+    pub(crate) fn make_archive(&self, folder: &Utf8Path) -> io::Result<()> {
+        match self {
+            Self::Pytest(_) => Ok(()),
+            Self::Maven(project) => project.make_archive(folder),
+        }
+    }
+
     /// Starts the framework for some tests only, if it can select them; else for all.
     pub(crate) fn start_for(&self, tests: &[TestId], replay: &[String]) -> Command {
         match self {

@@ -60,6 +60,8 @@ pub struct Module {
     pub sources: Vec<String>,
     /// Where its resources are.
     pub resources: Vec<String>,
+    /// Where this is kept.
+    pub kept: Utf8PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -132,6 +134,7 @@ impl Module {
             set,
             unset,
             text: whole.to_string(),
+            kept: record.to_owned(),
         })
     }
 
