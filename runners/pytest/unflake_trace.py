@@ -13,12 +13,12 @@ import sys
 import threading
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from time import perf_counter_ns
-from typing import Any, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, Optional
 
-from unflake_trace_calls import Calls, module_of_functions
+from unflake_trace_calls import Calls
 from unflake_trace_leftovers import difference, leftovers
-from unflake_trace_sites import FILES, NAME, instrument
-from unflake_trace_strand import quiet
+from unflake_trace_sites import FILES, PREFIX, instrument
+from unflake_trace_strand import dispatch, quiet
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -36,7 +36,6 @@ class Tracer:
     def __init__(self, path: str, folder: str) -> None:
         self._path, self._folder = path, os.path.realpath(folder)
         self._calls: Optional[Calls] = None
-        self._quiet = module_of_functions(quiet())
         self._exit, self._clock = os._exit, perf_counter_ns
 
     def start(self) -> None:
@@ -113,13 +112,14 @@ class Tracer:
     def _connect(self, calls: Optional[Calls]) -> None:
         """Has rewritten code tell its calls to these, or to nobody."""
         self._calls, self._is_separate = calls, False
-        setattr(builtins, NAME, self._quiet if calls is None else module_of_functions(calls.functions()))
+        connect(quiet() if calls is None else calls.functions())
 
     def _separate(self, calls: Calls) -> None:
         """From now on there is more than one thread."""
         if not self._is_separate:
             self._is_separate = True
-            setattr(builtins, NAME, Local(calls))
+            local = Local(calls)
+            connect(dispatch(lambda: local))
 
     @contextlib.contextmanager
     def recording(self, item: Any) -> Iterator[None]:
@@ -138,6 +138,11 @@ class Tracer:
             for what, number in difference(before, leftovers()).items():
                 calls.leftover((str(file), (line or 0) + 1), what, number, now)
             calls.close()
+
+
+def connect(functions: Dict[str, Callable[..., Any]]) -> None:
+    for name, function in functions.items():
+        setattr(builtins, PREFIX + name, function)
 
 
 class Finder:

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections import deque
 from time import perf_counter_ns
-from types import CoroutineType, ModuleType
+from types import CoroutineType
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 from weakref import WeakKeyDictionary
 
@@ -239,8 +239,8 @@ class Calls:
 
     def _write_last(self, strand: Strand) -> None:
         self._write_events(strand)
-        for place, (count, changes, code, _) in list(strand.hot.items()):
-            self._file.hot(strand.sites[place], strand.number, count, changes, code)
+        for site, *counts in strand.hot():
+            self._file.hot(site, strand.number, *counts)
 
     def forked(self) -> None:
         """In a forked child: what follows is its own part of the file."""
@@ -248,10 +248,3 @@ class Calls:
         name = self._name_child(strand)
         self._births.clear()
         self._begin_file(f"{name}/fork", None)
-
-
-def module_of_functions(functions: Dict[str, Callable[..., Any]]) -> ModuleType:
-    """Where rewritten code finds its functions: Python is quickest at looking into modules."""
-    found = ModuleType("unflake")
-    vars(found).update(functions)
-    return found

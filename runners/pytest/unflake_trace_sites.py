@@ -11,8 +11,8 @@ whoever looks at the stack, `super()` and `warnings.warn` among them, sees no di
 import ast
 from typing import Any, Dict, List, NamedTuple, Optional, Union
 
-# What rewritten code asks for by this name is in `builtins`, and its functions are attributes of it.
-NAME = "@unflake"
+# What rewritten code calls is in `builtins`, by names with this before.
+PREFIX = "@unflake_"
 # They ask about the frame or say nothing that could be another in the next run.
 LEFT_ALONE = frozenset(
     (
@@ -199,7 +199,7 @@ class Rewriter(ast.NodeTransformer):
 
 def ask(function: str, where: ast.AST, *values: ast.expr) -> ast.Call:
     """A call of one of our functions, which stands where something else stood."""
-    name = ast.Attribute(ast.Name(NAME, ast.Load()), function, ast.Load())
+    name = ast.Name(PREFIX + function, ast.Load())
     return ast.copy_location(ast.Call(name, list(values), []), where)
 
 

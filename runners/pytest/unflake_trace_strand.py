@@ -4,10 +4,11 @@ Everything is in closures: they are quick, each thread has its own and needs no 
 other functions in the place of clocks does not find ours.
 """
 
+import operator
 import sys
 import types
 from time import perf_counter_ns
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from unflake_state_values import HEAP_TYPE, class_flags
 from unflake_trace_file import CAUGHT, LINE, TASK
@@ -22,6 +23,7 @@ MOST_PLAIN, MORE_OTHERS = 2_000, 18_000
 MOST_CAUGHT, MOST_LINES = 10_000, 40
 # So many nanoseconds pass before it is looked whether there is enough to write.
 PAUSE = 20_000_000
+NOTHING = object()
 
 
 class Strand:
@@ -40,8 +42,10 @@ class Strand:
         self._known: Dict[Tuple[int, int], int] = {}
         self._kept: List[Any] = []
         self.is_source: List[bool] = [False] * size
-        # Of places that were called too often: how often since, how often with another value, the value.
-        self.hot: Dict[int, List[Any]] = {}
+        # Of places that were called too often: what they returned last, how often that was something
+        # else than before, and the code of the first such value.
+        self.repeated: List[Any] = [NOTHING] * size
+        self.changes: Dict[int, Tuple[int, int]] = {}
         self.caught = MOST_CAUGHT
 
     def grow(self) -> None:
@@ -50,6 +54,7 @@ class Strand:
         self.last.extend([None] * more)
         self.sites.extend([0] * more)
         self.is_source.extend([False] * more)
+        self.repeated.extend([NOTHING] * more)
         self.left.extend([MOST_PLAIN] * more)
 
     def find_function(self, place: int, function: Any) -> Tuple[int, int]:
@@ -95,20 +100,21 @@ class Strand:
         return int(site)
 
     def note_hot(self, place: int, value: Any) -> None:
-        """A call that is not told, because there were too many."""
-        seen = self.hot.get(place)
-        if seen is None:
-            seen = self.hot[place] = [0, 0, 0, None]
-        seen[0] += 1
-        kind = type(value)
-        if value is seen[3] or not (value is None or kind in (bool, int, str, float)):
+        """A call that is only counted has returned something else than the one before, perhaps."""
+        kind, before = type(value), self.repeated[place]
+        is_simple = kind is int or kind is str or kind is bool or kind is float or value is None
+        if not is_simple or (kind is type(before) and value == before):
             return
-        if kind is type(seen[3]) and value == seen[3]:
-            return
-        if seen[0] > 1:
-            seen[1] += 1
-            seen[2] = seen[2] or self.calls.show(value)
-        seen[3] = value if kind is not str or len(value) <= VALUE_LIMIT else None
+        self.repeated[place] = value if kind is not str or len(value) <= VALUE_LIMIT else None
+        if before is not NOTHING:
+            changes, code = self.changes.get(place, (0, 0))
+            self.changes[place] = (changes + 1, code or self.calls.show(value))
+
+    def hot(self) -> Iterator[Tuple[int, int, int, int]]:
+        """The places that were called too often: site, further calls, changes of the value, the first."""
+        for place, left in enumerate(self.left):
+            if left < 0:
+                yield (self.sites[place], -left, *self.changes.get(place, (0, 0)))
 
 
 def make_beginnings(strand: Strand) -> Dict[str, Callable[..., Any]]:
@@ -118,51 +124,50 @@ def make_beginnings(strand: Strand) -> Dict[str, Callable[..., Any]]:
     find_function, find_method = strand.find_function, strand.find_method
 
     def begin(place: int, function: Any) -> int:
-        if function is last[place]:
-            more = left[place]
-            if more:
+        more = left[place]
+        if more > 0:
+            if function is last[place]:
                 left[place] = more - 1
                 now = clock()
                 extend((sites[place], now, 0))
                 return now
-            return ~place
-        site, receiver = find_function(place, function)
-        return told(place, site, receiver)
+            return told(place, *find_function(place, function))
+        left[place] = more - 1
+        return ~place
 
     def reach(place: int, receiver: Any) -> int:
-        if kind_of(receiver) is last[place]:
-            more = left[place]
-            if more:
+        more = left[place]
+        if more > 0:
+            if kind_of(receiver) is last[place]:
                 left[place] = more - 1
                 now = clock()
                 extend((sites[place], now, address(receiver)))
                 return now
-            return ~place
-        if receiver is last[place]:
-            return told(place, sites[place], 0)
-        site, number = find_method(place, receiver)
-        return told(place, site, number)
+            if receiver is last[place]:
+                return told(place, sites[place], 0)
+            return told(place, *find_method(place, receiver))
+        left[place] = more - 1
+        return ~place
 
     def told(place: int, site: int, receiver: int) -> int:
-        more = left[place]
-        if not more:
-            return ~place
-        left[place] = more - 1
+        left[place] -= 1
         now = clock()
         extend((site, now, receiver))
         return now
 
     def when(place: int) -> int:
-        return clock() if left[place] else ~place
+        return clock() if left[place] > 0 else ~place
 
     def call(place: int, function: Any) -> Any:
-        if left[place]:
-            if function is last[place]:
-                told(place, sites[place], 0)
-            else:
-                told(place, *find_function(place, function))
-            if PLACES[place].is_async:
-                tasked(1)
+        if left[place] <= 0:
+            left[place] -= 1
+            return function
+        if function is last[place]:
+            told(place, sites[place], 0)
+        else:
+            told(place, *find_function(place, function))
+        if PLACES[place].is_async:
+            tasked(1)
         return function
 
     def tasked(begun: int) -> int:
@@ -180,7 +185,7 @@ def make_end(strand: Strand, values: Values) -> Callable[[int, Any], Any]:
     clock, extend, kind_of, address, size = perf_counter_ns, strand.events.extend, type, id, len
     get_string, string, get_fixed, other = values.strings.get, values.string, values.fixed.get, values.other
     none, yes, no = (values.code(text) for text in ("None", "True", "False"))
-    note_hot, write, due = strand.note_hot, strand.calls.write, 0
+    note_hot, repeated, write, due = strand.note_hot, strand.repeated, strand.calls.write, 0
 
     def end(begun: int, value: Any) -> Any:
         nonlocal due
@@ -202,7 +207,7 @@ def make_end(strand: Strand, values: Values) -> Callable[[int, Any], Any]:
             if now > due:
                 due = now + PAUSE
                 write(strand)
-        elif begun:
+        elif begun and value is not repeated[~begun]:
             note_hot(~begun, value)
         return value
 
@@ -239,7 +244,7 @@ def make_waits(strand: Strand) -> Dict[str, Callable[[int, Any], Any]]:
     open_waits: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
 
     def waits(place: int, value: Any) -> Any:
-        if strand.left[place]:
+        if strand.left[place] > 0:
             strand.left[place] -= 1
             site = calls.wait_site(place, value)
             open_waits[id(get_frame(1)), place] = (site, calls.task(strand), clock())
@@ -274,14 +279,33 @@ def is_lasting_function(function: Any) -> bool:
 
 
 def quiet() -> Dict[str, Callable[..., Any]]:
-    """What rewritten code calls while nothing is recorded."""
+    """What rewritten code calls while nothing is recorded: functions written in C, because those are quick.
 
-    def none(*_values: Any) -> int:
-        return 0
+    What nothing has in it returns is what it is given for that; and no number is a function.
+    """
+    found: Dict[str, Callable[..., Any]] = dict.fromkeys(("call", "end", "waits", "waited"), {}.get)
+    found.update(dict.fromkeys(("begin", "reach"), operator.is_))
+    found.update(when=callable, tasked=callable, caught=bool)
+    return found
 
-    def same(_number: int, value: Any) -> Any:
-        return value
 
-    found: Dict[str, Callable[..., Any]] = dict.fromkeys(("call", "end", "waits", "waited"), same)
-    found.update(dict.fromkeys(("begin", "reach", "when", "tasked", "caught"), none))
+def dispatch(find: Callable[[], Any]) -> Dict[str, Callable[..., Any]]:
+    """What rewritten code calls where there are several threads: each finds its own functions."""
+
+    def begin(place: int, function: Any) -> int:
+        begun: int = find().begin(place, function)
+        return begun
+
+    def reach(place: int, receiver: Any) -> int:
+        begun: int = find().reach(place, receiver)
+        return begun
+
+    def end(begun: int, value: Any) -> Any:
+        return find().end(begun, value)
+
+    def later(name: str) -> Callable[..., Any]:
+        return lambda *values: getattr(find(), name)(*values)
+
+    found = {name: later(name) for name in quiet()}
+    found.update(begin=begin, reach=reach, end=end)
     return found

@@ -14,7 +14,7 @@ from trace_reading import Called, Process, read
 
 from unflake_trace import Finder, Tracer
 from unflake_trace_kinds import IO, LEFTOVER, PLAIN, RANDOMNESS, TIME, WAIT, kind_of
-from unflake_trace_sites import NAME, instrument
+from unflake_trace_sites import PREFIX, instrument
 
 
 class Item:
@@ -316,7 +316,7 @@ def test_only_code_of_the_project_is_rewritten(traced: Traced) -> None:
 def test_names_of_ours_are_not_in_the_module(traced: Traced) -> None:
     module = traced.load("x = str(3)")
     assert [name for name in vars(module) if "unflake" in name] == []
-    assert hasattr(builtins, NAME)
+    assert hasattr(builtins, PREFIX + "begin")
 
 
 def test_an_argument_that_suspends_is_left_alone() -> None:
