@@ -5,19 +5,29 @@ project's files: rewritten code must not be found by a later plain run.
 """
 
 import ast
+import atexit
 import builtins
 import contextlib
 import os
 import sys
-import tempfile
 import threading
 from importlib.machinery import ModuleSpec, SourceFileLoader
-from typing import Any, Dict, Iterator, Optional
+from time import perf_counter_ns
+from typing import Any, Callable, Dict, Iterator, Optional
 
-from unflake_trace_calls import Calls, quiet
-from unflake_trace_sites import BEGIN, END, WAITED, WAITS, instrument
+from unflake_trace_calls import Calls
+from unflake_trace_leftovers import difference, leftovers
+from unflake_trace_sites import FILES, PREFIX, instrument
+from unflake_trace_strand import dispatch, quiet
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Local(threading.local):
+    """What rewritten code calls where there are several threads: each finds its own."""
+
+    def __init__(self, calls: Calls) -> None:
+        vars(self).update(calls.functions())
 
 
 class Tracer:
@@ -26,21 +36,30 @@ class Tracer:
     def __init__(self, path: str, folder: str) -> None:
         self._path, self._folder = path, os.path.realpath(folder)
         self._calls: Optional[Calls] = None
+        self._exit, self._clock = os._exit, perf_counter_ns
 
     def start(self) -> None:
         self._connect(None)
-        sys.dont_write_bytecode = True
         sys.meta_path.insert(0, Finder(self))
         self._rewrite_tests()
         self._follow_threads()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
+            os.register_at_fork(after_in_child=self._follow_fork)
 
-    def _forget(self) -> None:
-        """A forked child is not followed, and must not write into its parent's trace."""
+    def _follow_fork(self) -> None:
+        """A forked child writes its own part of the trace, and ends it when it ends."""
+        if self._calls is None:
+            return
+        self._calls.forked()
+        self._connect(self._calls)
+        atexit.register(self._calls.close)
+        patched: Any = os
+        patched._exit = self._leave
+
+    def _leave(self, status: int) -> None:
         if self._calls is not None:
-            self._calls.forget()
-            self._connect(None)
+            self._calls.close()
+        self._exit(status)
 
     def inside(self, file: str) -> Optional[str]:
         """A file's path from the project's folder; `None` if it is not the project's own."""
@@ -61,20 +80,29 @@ class Tracer:
             original(module, source, path, config)
             file = self.inside(str(path)) if path else None
             if file is not None:
-                instrument(module, file)
+                self.instrument(module, file, str(path))
 
-        def read_nothing(*_args: Any, **_options: Any) -> None:
-            """What is in the cache was not rewritten by us."""
+        def keep_nothing(*_args: Any, **_options: Any) -> None:
+            """What is in the cache was not rewritten by us, and what we rewrite must not come into it."""
 
         patched: Any = rewrite
-        patched.rewrite_asserts, patched._read_pyc = rewrite_asserts, read_nothing
+        patched.rewrite_asserts = rewrite_asserts
+        patched._read_pyc = patched._write_pyc = keep_nothing
+
+    def instrument(self, tree: ast.Module, file: str, path: str) -> None:
+        FILES[path] = file
+        instrument(tree, file)
+        if self._calls is not None:
+            self._calls.grow()
 
     def _follow_threads(self) -> None:
         original = threading.Thread.start
 
         def start(thread: Any) -> None:
-            if self._calls is not None:
-                self._calls.starts(thread)
+            calls = self._calls
+            if calls is not None:
+                calls.starts(thread)
+                self._separate(calls)
             original(thread)
 
         start.__qualname__, start.__module__ = original.__qualname__, original.__module__
@@ -83,12 +111,15 @@ class Tracer:
 
     def _connect(self, calls: Optional[Calls]) -> None:
         """Has rewritten code tell its calls to these, or to nobody."""
-        self._calls = calls
-        names: Dict[str, Any] = quiet()
-        if calls is not None:
-            names = {name: getattr(calls, name) for name in names}
-        for name, function in zip((BEGIN, END, WAITS, WAITED), names.values()):
-            setattr(builtins, name, function)
+        self._calls, self._is_separate = calls, False
+        connect(quiet() if calls is None else calls.functions())
+
+    def _separate(self, calls: Calls) -> None:
+        """From now on there is more than one thread."""
+        if not self._is_separate:
+            self._is_separate = True
+            local = Local(calls)
+            connect(dispatch(lambda: local))
 
     @contextlib.contextmanager
     def recording(self, item: Any) -> Iterator[None]:
@@ -96,14 +127,22 @@ class Tracer:
         calls = Calls(self._path, self._folder)
         before = leftovers()
         self._connect(calls)
+        if len(sys._current_frames()) > 1:
+            self._separate(calls)
         try:
             yield
         finally:
             self._connect(None)
             file, line, _ = item.location
-            for what, number in leftovers().items():
-                calls.leftover((str(file), (line or 0) + 1), what, number - before[what])
+            now = self._clock()
+            for what, number in difference(before, leftovers()).items():
+                calls.leftover((str(file), (line or 0) + 1), what, number, now)
             calls.close()
+
+
+def connect(functions: Dict[str, Callable[..., Any]]) -> None:
+    for name, function in functions.items():
+        setattr(builtins, PREFIX + name, function)
 
 
 class Finder:
@@ -122,7 +161,7 @@ class Finder:
             if type(spec.loader) is SourceFileLoader and spec.origin:
                 file = self._tracer.inside(spec.origin)
                 if file is not None:
-                    spec.loader = Loader(spec.loader.name, spec.loader.path, file)
+                    spec.loader = Loader(spec.loader.name, spec.loader.path, file, self._tracer)
             return spec
         return None
 
@@ -130,9 +169,9 @@ class Finder:
 class Loader(SourceFileLoader):
     """Loads a module of the project, rewritten."""
 
-    def __init__(self, name: str, path: str, file: str) -> None:
+    def __init__(self, name: str, path: str, file: str, tracer: Tracer) -> None:
         super().__init__(name, path)
-        self._file = file
+        self._file, self._tracer = file, tracer
 
     def get_code(self, fullname: str) -> Any:
         path = self.get_filename(fullname)
@@ -140,23 +179,5 @@ class Loader(SourceFileLoader):
 
     def source_to_code(self, data: Any, path: Any, **_options: Any) -> Any:  # type: ignore[override]
         tree = ast.parse(data, filename=path)
-        instrument(tree, self._file)
+        self._tracer.instrument(tree, self._file, path)
         return compile(tree, path, "exec", dont_inherit=True)
-
-
-def leftovers() -> Dict[str, int]:
-    """How much there is of what a test should give back."""
-    found = {"threads left over": threading.active_count()}
-    try:
-        found["file descriptors left over"] = len(os.listdir("/proc/self/fd"))
-        children = f"/proc/self/task/{os.getpid()}/children"
-        with open(children) as file:
-            found["child processes left over"] = len(file.read().split())
-    except OSError:  # Another system than Linux, or one that does not tell.
-        found.setdefault("file descriptors left over", 0)
-        found.setdefault("child processes left over", 0)
-    try:
-        found["temporary files left over"] = len(os.listdir(tempfile.gettempdir()))
-    except OSError:
-        found["temporary files left over"] = 0
-    return found

@@ -1,14 +1,8 @@
-"""Records the calls that rewritten code tells of.
-
-Each thread has a stack of the calls that have begun and not ended. An entry whose frame goes on without
-having ended it was left by an exception.
-"""
+"""Records the calls that rewritten code tells of: sites, threads and tasks of one run, and its file."""
 
 import itertools
 import os
-import re
 import sys
-import tempfile
 import threading
 from collections import deque
 from time import perf_counter_ns
@@ -16,157 +10,116 @@ from types import CoroutineType
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 from weakref import WeakKeyDictionary
 
-from unflake_state_values import class_name, cut, write
-from unflake_trace_file import Row, TraceFile
-from unflake_trace_kinds import LEFTOVER, WAIT, identify, kind_of
-from unflake_trace_sites import SITES
+from unflake_state_values import class_name
+from unflake_trace_file import FIELDS, TraceFile
+from unflake_trace_kinds import LEFTOVER, WAIT, kind_of
+from unflake_trace_sites import FILES, PLACES, Place
+from unflake_trace_strand import Strand, make_functions
+from unflake_trace_values import Values
 
-# More calls are not written: a trace is to be read again, together with a hundred others.
-MOST_CALLS = 2_000_000
-# So many records wait before they are written.
-BATCH = 4000
-VALUE_LIMIT = 120
-ADDRESS = re.compile(r"0x[0-9a-fA-F]{5,}")
-
-# Site, frame, row, thread, receiver and start of a call that has begun.
-Entry = List[Any]
-
-
-class Strand:
-    """A thread of the project's."""
-
-    __slots__ = ("frames", "name", "number", "stack", "started")
-
-    def __init__(self, name: str, number: int) -> None:
-        self.name, self.number = name, number
-        self.stack: List[Entry] = []
-        self.frames: Dict[int, int] = {}  # How many entries each frame has.
-        self.started: Dict[str, int] = {}  # How many threads each place has started.
-
-
-class Local(threading.local):
-    strand: Optional[Strand] = None
+# More events are not written: a trace is to be read again, together with a hundred others.
+MOST_EVENTS = 4_000_000
+# So many numbers wait before they are written.
+BATCH = 8_000 * FIELDS
 
 
 class Calls:
     """The calls of one run.
 
-    What is to be written goes through a queue: a finalizer of the project's can run in the middle of
+    Texts, sites and threads go through a queue: a finalizer of the project's can run in the middle of
     anything here, and make calls.
     """
 
     def __init__(self, path: str, folder: str) -> None:
-        self._file = TraceFile(path)
+        self._path, self._folder = path, folder
+        self._tasks: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._births: Dict[int, Tuple[int, str]] = {}
+        self._getpid, self._ident = os.getpid, threading.get_ident
+        self._counts: Dict[str, int] = {}
+        self.is_cut, self._began = False, perf_counter_ns()
+        self._begin_file("main", None).create()
+
+    def _begin_file(self, name: str, parent: Optional[int]) -> TraceFile:
+        """Everything that belongs to this process's part of the file."""
+        self._process = self._getpid()
+        self._file = TraceFile(self._path, self._process)
         self._queue: Deque[Tuple[Any, ...]] = deque()
         self._writing = threading.Lock()
-        self._local = Local()
-        self._tasks: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-        self._site_numbers, self._thread_numbers = itertools.count(), itertools.count()
-        # By the threads' addresses: who starts them, and their names.
-        self._births: Dict[int, Tuple[int, str]] = {}
-        self._rows: Dict[Tuple[int, str, str], int] = {}
-        self._receivers: Dict[int, int] = {}
-        self._waits: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
-        self._counts: Dict[str, int] = {}
-        self._left, self._began = MOST_CALLS, perf_counter_ns()
+        self._numbers = {kind: itertools.count() for kind in ("site", "thread", "extra")}
+        self._sites: Dict[Tuple[int, str, str], Tuple[int, int]] = {}
+        self._places: Dict[int, int] = {}
+        self._left = MOST_EVENTS
         self._is_closed = False
-        # These differ between runs, and say nothing.
-        places = [(os.path.realpath(tempfile.gettempdir()), "<tmp>"), (folder, "<project>")]
-        self._places = sorted(places, key=lambda place: -len(place[0]))
-        self._main = self._local.strand = self._strand("main", None)
+        self.values = Values(self._folder, self._put_text)
+        self.show, self.error, self.number = self._show, self.values.error, self.values.number
+        self._queue.append((self._file.origin, self._began))
+        self._strands: Dict[int, Strand] = {}
+        self._gone: List[Strand] = []
+        self.main = self._meet(name, parent)
+        return self._file
 
-    # --- what rewritten code calls --------------------------------------------------------------
+    def _put_text(self, number: int, text: str) -> None:
+        self._queue.append((self._file.text, number, text))
 
-    def begin(self, site: int, function: Any) -> Any:
-        frame = id(sys._getframe(1))
-        strand = self._local.strand or self._meet()
-        stack = strand.stack
-        if frame in strand.frames:
-            around = SITES[site].around
-            while frame in strand.frames and not (stack[-1][1] == frame and stack[-1][0] in around):
-                self._drop(strand)
-        module, name, receiver = identify(function)
-        row = self._rows.get((site, module, name))
-        if row is None:
-            row = self._row(site, module, name)
-        number = 0
-        if receiver is not None:
-            number = self._receivers.setdefault(id(receiver), len(self._receivers) + 1)
-        thread = stack[-1][3] if stack else strand.number
-        if SITES[site].is_async:
-            thread = self._task(strand)
-        stack.append([site, frame, row, thread, number, perf_counter_ns()])
-        strand.frames[frame] = strand.frames.get(frame, 0) + 1
-        return function
-
-    def end(self, site: int, value: Any) -> Any:
-        now = perf_counter_ns()
-        frame = id(sys._getframe(1))
-        strand = self._local.strand
-        if strand is None or frame not in strand.frames:
-            return value  # It began before the recording did.
-        stack = strand.stack
-        while stack[-1][0] != site or stack[-1][1] != frame:
-            self._drop(strand)
-            if frame not in strand.frames:
-                return value
-        entry = self._pop(strand)
-        self._write(entry, now, False, self._show(value))
-        if stack and SITES[site].inside == stack[-1][0]:
-            stack[-1][5] = perf_counter_ns()  # It was an argument: the call itself begins now.
-        return value
-
-    def waits(self, site: int, value: Any) -> Any:
-        strand = self._local.strand or self._meet()
-        name = value.__qualname__ if type(value) is CoroutineType else class_name(type(value))
-        row = self._rows.get((site, "await", name))
-        if row is None:
-            row = self._row(site, "await", name)
-        key = (id(sys._getframe(1)), site)
-        self._waits[key] = (row, self._task(strand), perf_counter_ns())
-        return value
-
-    def waited(self, site: int, value: Any) -> Any:
-        found = self._waits.pop((id(sys._getframe(1)), site), None)
-        if found is not None:
-            row, thread, start = found
-            entry = [site, 0, row, thread, 0, start]
-            self._write(entry, perf_counter_ns(), False, self._show(value))
-        return value
+    def _show(self, value: Any) -> int:
+        if value is None or type(value) is bool:
+            return self.values.code(repr(value))
+        if type(value) is str:
+            return self.values.string(value)
+        return self.values.other(type(value), value)
 
     # --- threads --------------------------------------------------------------------------------
 
-    def starts(self, thread: Any) -> None:
-        """Names a thread by where it is started, before it is."""
-        strand = self._local.strand or self._meet()
-        top = strand.stack[-1] if strand.stack else None
-        place = f"{SITES[top[0]].file}:{SITES[top[0]].line}" if top else "?"
-        parent = top[3] if top else strand.number
-        strand.started[place] = strand.started.get(place, 0) + 1
-        self._births[id(thread)] = (parent, f"{strand.name}/{place}#{strand.started[place]}")
-
-    def _meet(self) -> Strand:
-        """A thread that makes its first call."""
+    def functions(self) -> Dict[str, Callable[..., Any]]:
+        """What rewritten code calls in the thread that asks."""
+        strand = self._strands.get(self._ident())
         # Not `current_thread()`: that makes an object for a thread which has none.
-        own = threading._active.get(threading.get_ident())  # type: ignore[attr-defined]
-        parent, name = self._births.get(id(own), (None, ""))
-        strand = self._local.strand = self._strand(name or self._count("thread"), parent)
+        own = threading._active.get(self._ident())  # type: ignore[attr-defined]
+        parent, name = self._births.pop(id(own), (None, ""))
+        if strand is None or name:
+            strand = self._meet(name or self._count("thread"), parent)
+        return make_functions(strand, self.values)
+
+    def _meet(self, name: str, parent: Optional[int]) -> Strand:
+        strand = Strand(self, name, self._thread(name, parent))
+        before = self._strands.get(self._ident())
+        self._strands[self._ident()] = strand
+        if before is not None:
+            self._gone.append(before)  # Its number is another thread's now.
         return strand
 
-    def _strand(self, name: str, parent: Optional[int]) -> Strand:
-        return Strand(name, self._thread(name, parent))
+    def grow(self) -> None:
+        for strand in list(self._strands.values()):
+            strand.grow()
+
+    def starts(self, thread: Any) -> None:
+        """Names a thread by where it is started, before it is."""
+        strand = self._strands.get(self._ident())
+        if strand is not None:
+            self._births[id(thread)] = (self.task(strand), self._name_child(strand))
+
+    def _name_child(self, strand: Strand) -> str:
+        place, frame = "?", sys._getframe(2)
+        while frame is not None:
+            file = FILES.get(frame.f_code.co_filename)
+            if file is not None:
+                place = f"{file}:{frame.f_lineno}"
+                break
+            frame = frame.f_back  # type: ignore[assignment]
+        strand.started[place] = strand.started.get(place, 0) + 1
+        return f"{strand.name}/{place}#{strand.started[place]}"
 
     def _thread(self, name: str, parent: Optional[int]) -> int:
-        number = next(self._thread_numbers)
-        self._queue.append((self._file.thread, number, name, parent, os.getpid()))
+        number = next(self._numbers["thread"])
+        self._queue.append((self._file.thread, number, self.number(name), parent))
         return number
 
-    def _task(self, strand: Strand) -> int:
+    def task(self, strand: Strand) -> int:
         """The task of an event loop that runs in this thread, as a thread of its own."""
         asyncio = sys.modules.get("asyncio")
         try:
             task = asyncio.current_task() if asyncio else None
-        except RuntimeError:  # No loop runs.
+        except (RuntimeError, AttributeError):  # No loop runs, or it is not yet loaded.
             task = None
         if task is None:
             return strand.number
@@ -182,101 +135,116 @@ class Calls:
         self._counts[name] = self._counts.get(name, 0) + 1
         return f"{name}#{self._counts[name]}"
 
+    # --- sites ----------------------------------------------------------------------------------
+
+    def site(self, place: int, module: str, name: str) -> Tuple[int, int]:
+        """The number and the kind of something that is called at a place."""
+        known = self._sites.get((place, module, name))
+        if known is None:
+            callee = name if module in ("builtins", "?") else f"{module}.{name}"
+            kind = WAIT if module == "await" else kind_of(f"{module}.{name}")
+            known = self._put_site(self._place(place), callee.replace("await.", "await "), kind), kind
+            self._sites[place, module, name] = known
+        return known
+
+    def _place(self, place: int) -> int:
+        """Has a place and those around it told, and returns its number."""
+        if place not in self._places:
+            inside = PLACES[place].inside
+            if inside is not None:
+                self._place(inside)
+            self._places[place] = place
+            self._put_place(place, PLACES[place])
+        return place
+
+    def _put_place(self, number: int, place: Place) -> None:
+        texts = self.number(place.file), self.number(place.caller)
+        self._queue.append((self._file.place, number, *texts, place))
+
+    def _put_site(self, place: int, callee: str, kind: int) -> int:
+        number = next(self._numbers["site"])
+        self._queue.append((self._file.site, number, place, self.number(callee), kind))
+        return number
+
+    def wait_site(self, place: int, value: Any) -> int:
+        name = value.__qualname__ if type(value) is CoroutineType else class_name(type(value))
+        return self.site(place, "await", name)[0]
+
+    def put_call(self, site: int, thread: int, start: int, end: int, value: Any) -> None:
+        """A call that is told as a whole."""
+        self._queue.append((self._file.call, site, thread, start, end, self._show(value)))
+
+    def leftover(self, place: Tuple[str, int], what: str, number: int, now: int) -> None:
+        """Something that the test has left over, as if a call had returned how much."""
+        file, line = place
+        extra = len(PLACES) + next(self._numbers["extra"])
+        self._put_place(extra, Place(file, line, line, 0, "", None, False, ""))
+        site = self._put_site(extra, what, LEFTOVER)
+        self.put_call(site, self.main.number, now, now, number)
+
     # --- writing --------------------------------------------------------------------------------
 
-    def _row(self, site: int, module: str, name: str) -> int:
-        place = SITES[site]
-        callee = name if module in ("builtins", "?") else f"{module}.{name}"
-        kind = WAIT if module == "await" else kind_of(f"{module}.{name}")
-        row = Row(
-            place.file, place.line, place.column, place.caller, callee.replace("await.", "await "), kind
-        )
-        number = self._rows[site, module, name] = self._put_row(row)
-        return number
-
-    def _put_row(self, row: Row) -> int:
-        number = next(self._site_numbers)
-        self._queue.append((self._file.site, number, row))
-        return number
-
-    def _pop(self, strand: Strand) -> Entry:
-        entry = strand.stack.pop()
-        frame = entry[1]
-        if strand.frames[frame] == 1:
-            del strand.frames[frame]
-        else:
-            strand.frames[frame] -= 1
-        return entry
-
-    def _drop(self, strand: Strand) -> None:
-        """The innermost call was left by an exception: the one being handled, if any is."""
-        error = sys.exc_info()[1]
-        text = None if error is None else class_name(type(error))
-        entry = self._pop(strand)
-        self._write(entry, perf_counter_ns(), True, text)
-        site, stack = entry[0], strand.stack
-        while stack and stack[-1][1] == entry[1] and stack[-1][0] == SITES[site].inside:
-            site = self._pop(strand)[0]  # Its argument failed, so that it was never called.
-
-    def _write(self, entry: Entry, now: int, raised: bool, text: Optional[str]) -> None:
-        times = (entry[5] - self._began, now - self._began)
-        self._left -= 1
-        if self._left > 0:
-            self._queue.append((self._file.call, entry[2], entry[3], entry[4], times, raised, text))
-        elif self._left == 0:
-            self._queue.append((self._file.cut,))
-        if len(self._queue) >= BATCH:
-            self._flush()
-
-    def _flush(self) -> None:
+    def write(self, strand: Strand, everything: bool = False) -> None:
+        """Writes what a thread has told, if it is enough."""
+        if len(strand.events) < BATCH and not everything:
+            return
         if self._is_closed or not self._writing.acquire(blocking=False):
             return  # Somebody is at it, perhaps further up in this very thread.
         try:
-            while self._queue:
-                write, *record = self._queue.popleft()
-                write(*record)
+            self._write_events(strand)
+            while self._gone:
+                self._write_last(self._gone.pop())
+        except OSError:
+            self._is_closed = True  # Without its end, it is seen to be cut.
         finally:
             self._writing.release()
 
-    def _show(self, value: Any) -> str:
-        kind = type(value)
-        if value is None or kind is bool or kind is float:
-            return repr(value)
-        if kind is int and -(10**15) < value < 10**15:
-            return repr(value)
-        text = write(value, 2)
-        if "0x" in text:
-            text = ADDRESS.sub("0x…", text)
-        if "/" in text:
-            for place, name in self._places:
-                text = text.replace(place, name)
-        return cut(text, VALUE_LIMIT)
+    def _write_events(self, strand: Strand) -> None:
+        # Texts and sites are in the queue before they are in an event.
+        events = strand.events[:]
+        del strand.events[: len(events)]
+        self._write_queue()
+        if not events or self.is_cut:
+            return
+        self._left -= len(events) // FIELDS
+        if self._left < 0:
+            self.is_cut = True
+            self._file.cut()
+        self._file.events(strand.number, events)
 
-    def leftover(self, place: Tuple[str, int], what: str, number: int) -> None:
-        """Something that the test has left over, as if a call had returned how much."""
-        row = self._put_row(Row(*place, 0, "", what, LEFTOVER))
-        now = perf_counter_ns()
-        self._write([0, 0, row, 0, 0, now], now, False, repr(number))
+    def _write_queue(self) -> None:
+        while self._queue:
+            write, *record = self._queue.popleft()
+            write(*record)
+        self._file.flush()
 
     def close(self) -> None:
-        """Ends the trace. What is still open is of threads that go on, or was left by an exception."""
-        while self._main.stack:
-            self._drop(self._main)
-        self._flush()
+        """Ends this process's part of the trace."""
+        if self._is_closed:
+            return
         self._writing.acquire()  # Whoever is at it ends first; and nobody begins again.
         self._is_closed = True
-        self._file.close()
+        alive = set(sys._current_frames())
+        try:
+            for strand in (*self._gone, *self._strands.values()):
+                self._write_last(strand)
+            for ident, strand in list(self._strands.items()):
+                if ident in alive and strand is not self.main:
+                    self._file.alive(strand.number)
+            self._write_queue()
+            self._file.end()
+            self._file.flush()
+        except OSError:
+            pass  # Without its end, it is seen to be cut.
 
-    def forget(self) -> None:
-        """In a forked child: the file is the parent's."""
-        self._is_closed = True
+    def _write_last(self, strand: Strand) -> None:
+        self._write_events(strand)
+        for site, *counts in strand.hot():
+            self._file.hot(site, strand.number, *counts)
 
-
-def quiet() -> Dict[str, Callable[[int, Any], Any]]:
-    """What rewritten code calls while nothing is recorded."""
-
-    def same(_site: int, value: Any) -> Any:
-        return value
-
-    names = itertools.repeat(same)
-    return dict(zip(("begin", "end", "waits", "waited"), names))
+    def forked(self) -> None:
+        """In a forked child: what follows is its own part of the file."""
+        strand = self._strands.get(self._ident(), self.main)
+        name = self._name_child(strand)
+        self._births.clear()
+        self._begin_file(f"{name}/fork", None)

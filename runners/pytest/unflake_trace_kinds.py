@@ -6,7 +6,17 @@ The numbers of the kinds are those of `docs/trace-format.md`.
 import types
 from typing import Any, Tuple
 
-from unflake_state_values import class_name, module_of, name_of
+from unflake_state_values import (
+    ABSENT,
+    class_dict,
+    class_mro,
+    class_name,
+    instance_dict,
+    is_code,
+    module_dict,
+    module_of,
+    name_of,
+)
 
 PLAIN, TIME, RANDOMNESS, NETWORK, IO, UNORDERED, START, WAIT, LOCK, LEFTOVER = range(10)
 
@@ -63,6 +73,37 @@ def identify(function: Any) -> Tuple[str, str, Any]:
     if issubclass(kind, type):
         return module_of(function), class_name(function), None
     return module_of(kind), f"{class_name(kind)}.__call__", function
+
+
+def find_attribute(receiver: Any, name: str) -> Tuple[str, str]:
+    """Module and name of what `receiver.name` is, without asking for it: that could run anything."""
+    kind = type(receiver)
+    if kind is types.ModuleType:
+        found = module_dict(receiver).get(name, ABSENT)
+        if found is ABSENT:
+            return text(name_of(receiver)), name
+        return identify(found)[:2]
+    is_class = issubclass(kind, type)
+    for one in (*(class_mro(receiver) if is_class else ()), *class_mro(kind)):
+        found = class_dict(one).get(name, ABSENT)
+        if found is not ABSENT:
+            return name_member(one, name, found)
+    found = ABSENT if is_class else instance_dict(receiver).get(name, ABSENT)
+    if found is not ABSENT and is_code(found):
+        return identify(found)[:2]
+    owner = receiver if is_class else kind
+    return module_of(owner), f"{class_name(owner)}.{name}"
+
+
+def name_member(owner: type, name: str, member: Any) -> Tuple[str, str]:
+    """Module and name of something in a class's dictionary."""
+    if type(member) is staticmethod or type(member) is classmethod:
+        member = member.__func__
+    if type(member) is types.FunctionType:
+        return text(member.__module__), text(member.__qualname__)
+    if issubclass(type(member), type):
+        return module_of(member), class_name(member)
+    return module_of(owner), f"{class_name(owner)}.{name}"
 
 
 def text(name: Any) -> str:

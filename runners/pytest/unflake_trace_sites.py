@@ -1,14 +1,18 @@
 """Rewrites a module so that it tells of each call that it makes.
 
-`f(x)` becomes `end(7, begin(7, f)(x))`, where 7 is the number of the place. The call itself stays where it
-was, in the same frame: whoever looks at the stack, `super()` and `warnings.warn` among them, sees no
-difference. An exception goes past `end`, and is noticed when the frame makes its next call or ends one.
+`f(x)` becomes `end(begin(7, f), f(x))`, where 7 is the number of the place: what `begin` returns, the time,
+waits on the frame's own stack until the call has returned, so that each end knows its beginning, however
+many calls between them were left by an exception. `a.m(x)` becomes `end(reach(7, a), a.m(x))`. Where the
+function is more than a name, or a name's attribute, looking it up twice could do something twice, so
+`a.b.m(x)` becomes `end(when(7), call(7, a.b.m)(x))`. The call itself stays where it was, in the same frame:
+whoever looks at the stack, `super()` and `warnings.warn` among them, sees no difference.
 """
 
 import ast
-from typing import Any, FrozenSet, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Union
 
-BEGIN, END, WAITS, WAITED = "@unflake_begin", "@unflake_end", "@unflake_waits", "@unflake_waited"
+# What rewritten code calls is in `builtins`, by names with this before.
+PREFIX = "@unflake_"
 # They ask about the frame or say nothing that could be another in the next run.
 LEFT_ALONE = frozenset(
     (
@@ -21,21 +25,25 @@ OWN_OF_PYTEST = frozenset(("@pytest_ar", "@py_builtins"))
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
-class Site(NamedTuple):
+class Place(NamedTuple):
     """A place that calls something."""
 
     file: str
     line: int
+    last_line: int
     column: int
     caller: str
-    # The calls in whose arguments it stands, and the innermost of them.
-    around: FrozenSet[int]
+    # The innermost call in whose arguments it stands.
     inside: Optional[int]
     is_async: bool
+    # Of `a.m(x)`, the `m` that is really looked up.
+    attribute: str
 
 
 # By their numbers.
-SITES: List[Site] = []
+PLACES: List[Place] = []
+# The rewritten files, from the project's folder, by what their code says they are.
+FILES: Dict[str, str] = {}
 
 
 def instrument(tree: ast.Module, file: str) -> None:
@@ -48,8 +56,9 @@ class Rewriter(ast.NodeTransformer):
     def __init__(self, file: str) -> None:
         self._file = file
         self._names: List[str] = []
-        self._around: Tuple[int, ...] = ()
-        self._is_async = False
+        self._classes: List[str] = []
+        self._inside: Optional[int] = None
+        self._is_async = self._is_class = False
 
     # --- where calls stand ----------------------------------------------------------------------
 
@@ -62,20 +71,27 @@ class Rewriter(ast.NodeTransformer):
     def _function(self, node: Function, is_async: bool) -> Any:
         # Annotations are left alone: they may be turned back into text.
         node.decorator_list = [self.visit(one) for one in node.decorator_list]
-        node.args.defaults = [self.visit(one) for one in node.args.defaults]
-        node.args.kw_defaults = [one and self.visit(one) for one in node.args.kw_defaults]
-        kept = self._is_async, self._around
-        self._is_async, self._around = is_async, ()
+        self._defaults(node.args)
+        kept = self._is_async, self._is_class, self._inside
+        self._is_async, self._is_class, self._inside = is_async, False, None
         self._body(node)
-        self._is_async, self._around = kept
+        self._is_async, self._is_class, self._inside = kept
         return node
+
+    def _defaults(self, args: ast.arguments) -> None:
+        args.defaults = [self.visit(one) for one in args.defaults]
+        args.kw_defaults = [one and self.visit(one) for one in args.kw_defaults]
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         node.decorator_list = [self.visit(one) for one in node.decorator_list]
         node.bases = [self.visit(one) for one in node.bases]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
+        kept, self._is_class = self._is_class, True
+        self._classes.append(node.name)
         self._body(node)
+        self._classes.pop()
+        self._is_class = kept
         return node
 
     def _body(self, node: Any) -> None:
@@ -88,39 +104,77 @@ class Rewriter(ast.NodeTransformer):
         node.value = node.value and self.visit(node.value)
         return node
 
+    def visit_TypeAlias(self, node: Any) -> Any:
+        return node
+
     def visit_Lambda(self, node: ast.Lambda) -> Any:
-        kept = self._is_async, self._around
-        node.args.defaults = [self.visit(one) for one in node.args.defaults]
-        node.args.kw_defaults = [one and self.visit(one) for one in node.args.kw_defaults]
-        self._is_async, self._around = False, ()
+        self._defaults(node.args)
+        kept = self._is_async, self._inside
+        self._is_async, self._inside = False, None
+        self._names.append("<lambda>")
         node.body = self.visit(node.body)
-        self._is_async, self._around = kept
+        self._names.pop()
+        self._is_async, self._inside = kept
+        return node
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
+        # Only its first iterable is looked at now; the rest runs whenever somebody asks.
+        node.generators[0].iter = self.visit(node.generators[0].iter)
+        kept, self._inside = self._inside, None
+        self._names.append("<genexpr>")
+        node.elt = self.visit(node.elt)
+        for at, one in enumerate(node.generators):
+            one.target = self.visit(one.target)
+            one.ifs = [self.visit(condition) for condition in one.ifs]
+            if at > 0:
+                one.iter = self.visit(one.iter)
+        self._names.pop()
+        self._inside = kept
+        return node
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Any:
+        self.generic_visit(node)
+        first = node.body[0]
+        node.body.insert(0, ast.copy_location(ast.Expr(ask("caught", first)), first))
         return node
 
     # --- calls ----------------------------------------------------------------------------------
 
     def visit_Call(self, node: ast.Call) -> Any:
         # What is called is known before the arguments are.
-        node.func = self.visit(node.func)
-        if self._is_left_alone(node):
-            node.args = [self.visit(one) for one in node.args]
-            for keyword in node.keywords:
-                keyword.value = self.visit(keyword.value)
+        is_left_alone = self._is_left_alone(node)
+        # A class's body may keep its names in something that is no plain dict.
+        is_plain = not self._is_class and is_repeatable(node.func)
+        if not is_plain:
+            node.func = self.visit(node.func)
+        if is_left_alone:
+            self._arguments(node)
             return node
         number = self._number(node)
-        kept = self._around
-        self._around = (*kept, number)
+        kept, self._inside = self._inside, number
+        self._arguments(node)
+        self._inside = kept
+        site = ast.Constant(number)
+        if not is_plain:
+            node.func = ask("call", node.func, site, node.func)
+            return ask("end", node, ask("when", node, site), node)
+        looked_at = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        begin = "reach" if isinstance(node.func, ast.Attribute) else "begin"
+        begun = ask(begin, node, site, again(looked_at))
+        if self._is_async:
+            begun = ask("tasked", node, begun)
+        return ask("end", node, begun, node)
+
+    def _arguments(self, node: ast.Call) -> None:
         node.args = [self.visit(one) for one in node.args]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
-        self._around = kept
-        node.func = told(BEGIN, number, node.func)
-        return told(END, number, node)
 
     def visit_Await(self, node: ast.Await) -> Any:
-        number = self._number(node)
-        node.value = told(WAITS, number, self.visit(node.value))
-        return told(WAITED, number, node)
+        site = ast.Constant(self._number(node))
+        value = self.visit(node.value)
+        node.value = ask("waits", value, site, value)
+        return ask("waited", node, site, node)
 
     def _is_left_alone(self, node: ast.Call) -> bool:
         name = first_name(node.func)
@@ -134,16 +188,31 @@ class Rewriter(ast.NodeTransformer):
 
     def _number(self, node: Any) -> int:
         caller = ".".join(self._names) or "<module>"
-        inside = self._around[-1] if self._around else None
-        place = (self._file, node.lineno, node.col_offset + 1)
-        SITES.append(Site(*place, caller, frozenset(self._around), inside, self._is_async))
-        return len(SITES) - 1
+        function = getattr(node, "func", None)
+        attribute = function.attr if isinstance(function, ast.Attribute) else ""
+        if attribute.startswith("__") and not attribute.endswith("__") and self._classes:
+            attribute = f"_{self._classes[-1].lstrip('_')}{attribute}"
+        place = (self._file, node.lineno, node.end_lineno or node.lineno, node.col_offset + 1)
+        PLACES.append(Place(*place, caller, self._inside, self._is_async, attribute))
+        return len(PLACES) - 1
 
 
-def told(function: str, number: int, value: ast.expr) -> ast.Call:
-    name = ast.copy_location(ast.Name(function, ast.Load()), value)
-    constant = ast.copy_location(ast.Constant(number), value)
-    return ast.copy_location(ast.Call(name, [constant, value], []), value)
+def ask(function: str, where: ast.AST, *values: ast.expr) -> ast.Call:
+    """A call of one of our functions, which stands where something else stood."""
+    name = ast.Name(PREFIX + function, ast.Load())
+    return ast.copy_location(ast.Call(name, list(values), []), where)
+
+
+def is_repeatable(function: ast.expr) -> bool:
+    """Whether what is called, or on what, can be looked up twice."""
+    if isinstance(function, ast.Attribute):
+        function = function.value
+    return isinstance(function, (ast.Name, ast.Constant))
+
+
+def again(node: ast.expr) -> ast.expr:
+    copy = ast.Name(node.id, ast.Load()) if isinstance(node, ast.Name) else ast.Constant(node.value)  # type: ignore[attr-defined]
+    return ast.copy_location(copy, node)
 
 
 def first_name(node: ast.AST) -> str:

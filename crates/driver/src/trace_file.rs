@@ -1,18 +1,22 @@
-//! Reads traces, as `docs/trace-format.md` has them.
+//! Reads traces, as `docs/trace-format.md` has them: files and their frames. Records are read in
+//! `trace_records.rs`, and what events mean is in `trace_events.rs`.
 
 use std::fs;
 use std::io::{self, Read};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use flate2::read::ZlibDecoder;
-use unflake_core::why::trace::{Call, CallResult, Kind, Site, Thread, Trace};
+use unflake_core::why::trace::Trace;
 
 use crate::trace_csv::read_csv;
+use crate::trace_records::{Reader, le_u32};
 
 const MAGIC: &[u8] = b"UNFLAKE-TRACE";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// A trace that is larger when it is decompressed is not read: nothing that we write comes near it.
 const LARGEST: u64 = 1 << 31;
+const RECORDS: u8 = 1;
+const EVENTS: u8 = 2;
 
 /// A trace, and whether all of it is there.
 #[derive(Debug)]
@@ -21,6 +25,8 @@ pub struct Recorded {
     pub trace: Trace,
     /// Whether it has its end: else it was cut off, or calls were left out because there were too many.
     pub is_whole: bool,
+    /// How many calls are in it only as a count, because their place was called too often.
+    pub counted_calls: u64,
 }
 
 /// Why a trace could not be read.
@@ -66,6 +72,7 @@ pub fn read_trace(path: &Utf8Path) -> Result<Recorded, TraceError> {
         return Ok(Recorded {
             trace,
             is_whole: true,
+            counted_calls: 0,
         });
     }
     let data = fs::read(path).map_err(failed)?;
@@ -75,208 +82,35 @@ pub fn read_trace(path: &Utf8Path) -> Result<Recorded, TraceError> {
         .ok_or_else(|| TraceError::Foreign {
             path: path.to_owned(),
         })?;
-    let plain = decompress(frames).map_err(broken)?;
-    decode(&plain).map_err(broken)
+    read_frames(frames).map_err(broken)
 }
 
-/// The content of all whole frames. A last frame that is not all there is left out.
-fn decompress(mut frames: &[u8]) -> Result<Vec<u8>, String> {
-    let mut plain = Vec::new();
-    while let Some((length, rest)) = frames.split_first_chunk::<4>() {
-        let length = u32::from_le_bytes(*length) as usize;
-        let Some((frame, rest)) = rest.split_at_checked(length) else {
+/// Reads all whole frames. A last frame that is not all there is left out.
+fn read_frames(mut frames: &[u8]) -> Result<Recorded, String> {
+    let mut reader = Reader::default();
+    let (mut first, mut total) = (None, 0);
+    while let Some((head, rest)) = frames.split_first_chunk::<9>() {
+        let [length, process] = [0, 4].map(|at| le_u32(head, at));
+        let Some((frame, rest)) = rest.split_at_checked(length as usize) else {
             break;
         };
-        let mut decoder = ZlibDecoder::new(frame).take(LARGEST - plain.len() as u64);
+        let mut plain = Vec::new();
+        let mut decoder = ZlibDecoder::new(frame).take(LARGEST - total);
         let read = decoder.read_to_end(&mut plain);
         read.map_err(|error| format!("a frame cannot be decompressed: {error}"))?;
-        if plain.len() as u64 >= LARGEST {
+        total += plain.len() as u64;
+        if total >= LARGEST {
             return Err("it is too large".to_owned());
+        }
+        first.get_or_insert(process);
+        match head[8] {
+            RECORDS => reader.take(process, |reader, told| reader.records(told, &plain))?,
+            EVENTS => reader.take(process, |reader, told| reader.events(told, &plain))?,
+            unknown => return Err(format!("{unknown} is no frame")),
         }
         frames = rest;
     }
-    Ok(plain)
-}
-
-/// Reads records until the end record, or until there are no more whole ones.
-fn decode(plain: &[u8]) -> Result<Recorded, String> {
-    let mut reader = Reader {
-        bytes: plain,
-        trace: Trace::default(),
-        last: 0,
-        is_cut: false,
-    };
-    let mut is_whole = false;
-    while !reader.bytes.is_empty() {
-        match reader.record()? {
-            Some(Step::On) => {}
-            Some(Step::End { calls }) => {
-                is_whole = !reader.is_cut
-                    && reader.bytes.is_empty()
-                    && calls == reader.trace.calls.len() as u64;
-                if !reader.bytes.is_empty() {
-                    return Err("something follows its end".to_owned());
-                }
-            }
-            // The rest of the last record is in a frame that is not there.
-            None => break,
-        }
-    }
-    let mut trace = reader.trace;
-    trace.calls.sort_by_key(|call| call.start);
-    Ok(Recorded { trace, is_whole })
-}
-
-enum Step {
-    On,
-    End { calls: u64 },
-}
-
-struct Reader<'a> {
-    bytes: &'a [u8],
-    trace: Trace,
-    last: u64,
-    is_cut: bool,
-}
-
-impl Reader<'_> {
-    /// The next record; `None` if it is not all there.
-    fn record(&mut self) -> Result<Option<Step>, String> {
-        let Some((tag, rest)) = self.bytes.split_first() else {
-            return Ok(None);
-        };
-        self.bytes = rest;
-        let count = match tag {
-            1 | 6 => 1,
-            2 => 6,
-            3 => 3,
-            4 => 7,
-            5 => 0,
-            unknown => return Err(format!("{unknown} is no record")),
-        };
-        let mut numbers = [0_u64; 7];
-        for number in numbers.iter_mut().take(count) {
-            let Some(read) = self.number()? else {
-                return Ok(None);
-            };
-            *number = read;
-        }
-        match tag {
-            1 => return self.text(numbers[0]),
-            2 => self.site(numbers)?,
-            3 => self.thread(numbers)?,
-            4 => self.call(numbers)?,
-            5 => self.is_cut = true,
-            _ => return Ok(Some(Step::End { calls: numbers[0] })),
-        }
-        Ok(Some(Step::On))
-    }
-
-    fn number(&mut self) -> Result<Option<u64>, String> {
-        let mut number = 0_u64;
-        for shift in (0..64).step_by(7) {
-            let Some((byte, rest)) = self.bytes.split_first() else {
-                return Ok(None);
-            };
-            self.bytes = rest;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(Some(number));
-            }
-        }
-        Err("a number is too large".to_owned())
-    }
-
-    fn text(&mut self, length: u64) -> Result<Option<Step>, String> {
-        let length = usize::try_from(length).map_err(|_| "a text is too long")?;
-        let Some((text, rest)) = self.bytes.split_at_checked(length) else {
-            return Ok(None);
-        };
-        self.bytes = rest;
-        let text = std::str::from_utf8(text).map_err(|_| "a text is not UTF-8")?;
-        self.trace.values.push(text.to_owned());
-        Ok(Some(Step::On))
-    }
-
-    fn site(&mut self, numbers: [u64; 7]) -> Result<(), String> {
-        let [file, line, column, caller, what, kind, _] = numbers;
-        let text = |number: u64| -> Result<String, String> {
-            Ok(self.trace.values[place(number, self.trace.values.len(), "text")? as usize].clone())
-        };
-        let site = Site {
-            file: text(file)?,
-            line: fits(line)?,
-            column: fits(column)?,
-            caller: text(caller)?,
-            callee: text(what)?,
-            kind: Kind::ALL[place(kind, Kind::ALL.len(), "kind")? as usize],
-        };
-        self.trace.sites.push(site);
-        Ok(())
-    }
-
-    fn thread(&mut self, numbers: [u64; 7]) -> Result<(), String> {
-        let [name, parent, process, ..] = numbers;
-        let name = place(name, self.trace.values.len(), "text")?;
-        let threads = self.trace.threads.len();
-        let parent = parent.checked_sub(1);
-        let thread = Thread {
-            name: self.trace.values[name as usize].clone(),
-            parent: parent
-                .map(|number| place(number, threads, "thread"))
-                .transpose()?,
-            process: fits(process)?,
-        };
-        self.trace.threads.push(thread);
-        Ok(())
-    }
-
-    fn call(&mut self, numbers: [u64; 7]) -> Result<(), String> {
-        let [site, thread, receiver, step, duration, exception, value] = numbers;
-        let (distance, is_back) = (step >> 1, step & 1 == 1);
-        let start = if is_back {
-            self.last.checked_sub(distance + 1)
-        } else {
-            self.last.checked_add(distance)
-        };
-        let start = start.ok_or("a call begins before its trace")?;
-        self.last = start;
-        let text = value.checked_sub(1);
-        let text = text.map(|number| place(number, self.trace.values.len(), "text"));
-        let text = text.transpose()?;
-        let call = Call {
-            site: place(site, self.trace.sites.len(), "site")?,
-            thread: place(thread, self.trace.threads.len(), "thread")?,
-            receiver: if receiver == 0 {
-                None
-            } else {
-                Some(fits(receiver)?)
-            },
-            start,
-            duration: duration.min(u64::MAX - start),
-            result: if exception == 0 {
-                CallResult::Returned(text)
-            } else {
-                CallResult::Raised(text)
-            },
-        };
-        self.trace.calls.push(call);
-        Ok(())
-    }
-}
-
-fn fits(number: u64) -> Result<u32, String> {
-    u32::try_from(number).map_err(|_| format!("{number} is too large"))
-}
-
-/// A number of something that was told before.
-fn place(number: u64, count: usize, what: &str) -> Result<u32, String> {
-    let known = usize::try_from(number).is_ok_and(|number| number < count);
-    if known {
-        fits(number)
-    } else {
-        Err(format!("it has no {what} {number}"))
-    }
+    Ok(reader.finish(first, frames.is_empty()))
 }
 
 #[cfg(test)]
@@ -285,29 +119,53 @@ mod tests {
 
     use flate2::Compression;
     use flate2::write::ZlibEncoder;
+    use unflake_core::why::trace::{Call, CallResult, Kind};
+
+    use crate::trace_records::WIDTH;
 
     use super::*;
 
-    /// A thread, a site and two calls, the second of which began first.
-    const RECORDS: &[u8] = &[
-        1, 4, b'm', b'a', b'i', b'n', 3, 0, 0, 7, // text 0, thread 0
-        1, 1, b'f', 2, 1, 9, 3, 0, 1, 2, // text 1, site 0: f:9, called by main, kind 2
-        4, 0, 0, 0, 0xd0, 0x0f, 5, 0, 2, // starts at 1000, takes 5, returns text 1
-        4, 0, 0, 3, 0x01, 6, 1, 0, // starts at 999 on object 3, raises
-        6, 2,
+    /// A thread and a site.
+    const RECORDS_OF_MAIN: &[u8] = &[
+        10, 100, // times count from 100
+        1, 0, 4, b'm', b'a', b'i', b'n', 4, 0, 0, 0, 7, // text 0, thread 0
+        1, 1, 1, b'f', 2, 0, 1, 9, 9, 3, 0, 0, 3, 0, 0, 1, 2, // text 1, place 0: f:9, site 0
     ];
+    /// A call that began later.
+    const CALL: &[u8] = &[5, 0, 0, 0, 0xe8, 0x07, 5, 0, 8]; // at 1000, takes 5, returns text 1
+    const START: i64 = 1 << 30;
 
-    fn file(parts: &[&[u8]]) -> Vec<u8> {
-        let mut data = MAGIC.to_vec();
-        data.push(VERSION);
-        for part in parts {
-            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
-            encoder.write_all(part).unwrap();
-            let frame = encoder.finish().unwrap();
-            data.extend(u32::try_from(frame.len()).unwrap().to_le_bytes());
-            data.extend(frame);
-        }
+    fn frame(kind: u8, process: u32, part: &[u8]) -> Vec<u8> {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(part).unwrap();
+        let frame = encoder.finish().unwrap();
+        let mut data = u32::try_from(frame.len()).unwrap().to_le_bytes().to_vec();
+        data.extend(process.to_le_bytes());
+        data.push(kind);
+        data.extend(frame);
         data
+    }
+
+    fn file(frames: &[Vec<u8>]) -> Vec<u8> {
+        [MAGIC, &[VERSION], &frames.concat()].concat()
+    }
+
+    fn records(part: &[u8]) -> Vec<u8> {
+        frame(RECORDS, 7, part)
+    }
+
+    fn events(process: u32, events: &[[i64; 3]]) -> Vec<u8> {
+        let bytes: Vec<[[u8; 8]; 3]> = events
+            .iter()
+            .map(|event| event.map(i64::to_le_bytes))
+            .collect();
+        let mut part = vec![0; 4];
+        part.extend(u32::try_from(events.len()).unwrap().to_le_bytes());
+        part.extend(((1_u32 << WIDTH) - 1).to_le_bytes());
+        for at in 0..WIDTH {
+            part.extend(bytes.iter().map(|event| event[at / 8][at % 8]));
+        }
+        frame(EVENTS, process, &part)
     }
 
     fn read(data: &[u8]) -> Result<Recorded, TraceError> {
@@ -319,45 +177,124 @@ mod tests {
 
     #[test]
     fn a_whole_trace_is_read_in_the_order_of_beginnings() {
-        // A record may go over from one frame into the next.
-        let recorded = read(&file(&[&RECORDS[..17], &RECORDS[17..]])).unwrap();
+        let data = file(&[
+            records(RECORDS_OF_MAIN),
+            records(CALL),
+            events(7, &[[0, 300, 0x7f00], [START, 400, 0]]),
+            records(&[9, 2]),
+        ]);
+        let recorded = read(&data).unwrap();
         assert!(recorded.is_whole);
         let trace = recorded.trace;
         assert_eq!(trace.sites[0].to_string(), "f:9");
         assert_eq!(trace.sites[0].kind, Kind::Randomness);
         let starts: Vec<u64> = trace.calls.iter().map(|call| call.start).collect();
-        assert_eq!(starts, [999, 1000]);
-        assert_eq!(trace.calls[0].receiver, Some(3));
+        assert_eq!(starts, [200, 900]);
+        assert_eq!(trace.calls[0].receiver, Some(1));
+        // Its end belongs to nothing: the trace ended before the call did.
         assert_eq!(trace.calls[0].result, CallResult::Raised(None));
         assert_eq!(trace.calls[1].result, CallResult::Returned(Some(1)));
+        assert_eq!(trace.calls[1].duration, 5);
+    }
+
+    #[test]
+    fn an_end_finds_its_beginning_past_calls_that_an_exception_left() {
+        let times: Vec<i64> = (0..9).map(|step| START + step * 10).collect();
+        let more: &[u8] = &[
+            1, 2, 1, b'g', 2, 1, 1, 5, 6, 3, 1, 0, 3, 1, 1, 1,
+            0, // place 1: f:5, which calls f itself
+            1, 3, 1, b'E', // text 3
+        ];
+        let data = file(&[
+            records(RECORDS_OF_MAIN),
+            records(more),
+            events(
+                7,
+                &[
+                    [0, times[0], 0],
+                    [1, times[1], 0],
+                    [1, times[2], 0],
+                    // The innermost of both is left at line 6 of f, and the other goes on.
+                    [crate::trace_events::CAUGHT.cast_signed(), times[3], 8],
+                    [crate::trace_events::CAUGHT.cast_signed() + 1, 6, 1],
+                    [times[0], times[4], 7],
+                ],
+            ),
+            records(&[6, 0, 0, 40, 3, 8, 9, 6]),
+        ]);
+        let recorded = read(&data).unwrap();
+        assert!(recorded.is_whole);
+        assert_eq!(recorded.counted_calls, 40);
+        let trace = recorded.trace;
+        let text = |call: &Call| {
+            call.result
+                .text()
+                .map(|text| trace.values[text as usize].as_str())
+        };
+        let told: Vec<_> = trace
+            .calls
+            .iter()
+            .map(|call| (call.duration, call.result.is_exception(), text(call)))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (40, false, Some("3")),
+                (30, true, None),
+                (10, true, Some("E")),
+                (0, false, Some("40")),
+                (0, false, Some("f")),
+            ]
+        );
+    }
+
+    #[test]
+    fn processes_have_numbers_of_their_own() {
+        let data = file(&[
+            records(RECORDS_OF_MAIN),
+            frame(RECORDS, 8, RECORDS_OF_MAIN),
+            events(8, &[[0, START, 0], [START, START + 1, 1]]),
+            records(&[9, 0]),
+        ]);
+        let recorded = read(&data).unwrap();
+        // The other process was killed, which is its own affair.
+        assert!(recorded.is_whole);
+        let threads: Vec<u32> = recorded
+            .trace
+            .calls
+            .iter()
+            .map(|call| call.thread)
+            .collect();
+        assert_eq!(threads, [1]);
     }
 
     #[test]
     fn a_trace_that_was_cut_anywhere_is_read_and_known_to_be_cut() {
-        let data = file(&[&RECORDS[..17], &RECORDS[17..30], &RECORDS[30..]]);
+        let data = file(&[
+            records(RECORDS_OF_MAIN),
+            events(7, &[[0, START, 0], [START, START + 1, 1]]),
+            records(CALL),
+            records(&[9, 2]),
+        ]);
         for length in MAGIC.len() + 1..data.len() {
             let recorded = read(&data[..length]).unwrap();
             assert!(!recorded.is_whole, "{length} of {}", data.len());
-            assert!(recorded.trace.calls.len() < 2);
         }
+        assert!(read(&data).unwrap().is_whole);
+        let lost = file(&[records(RECORDS_OF_MAIN), records(CALL), records(&[9, 2])]);
+        assert!(!read(&lost).unwrap().is_whole, "a frame of events is lost");
     }
 
     #[test]
     fn what_is_no_trace_is_an_error() {
         assert!(matches!(read(b"PK"), Err(TraceError::Foreign { .. })));
-        let unknown = read(&file(&[&[9]]));
+        let unknown = read(&file(&[records(&[11])]));
         assert!(matches!(unknown, Err(TraceError::Broken { .. })));
-        let dangling = read(&file(&[&[4, 0, 0, 0, 0, 0, 0, 0]]));
-        assert_eq!(
-            dangling
-                .unwrap_err()
-                .to_string()
-                .rsplit_once(": ")
-                .unwrap()
-                .1,
-            "it has no site 0"
-        );
-        let mut damaged = file(&[RECORDS]);
+        let dangling = read(&file(&[records(CALL)])).unwrap_err().to_string();
+        assert!(dangling.ends_with("it has no text 1"), "{dangling}");
+        let more = file(&[records(&[9, 0]), records(&[9, 0])]);
+        assert!(matches!(read(&more), Err(TraceError::Broken { .. })));
+        let mut damaged = file(&[records(RECORDS_OF_MAIN)]);
         let middle = damaged.len() - 9;
         damaged[middle] ^= 0xff;
         assert!(matches!(read(&damaged), Err(TraceError::Broken { .. })));

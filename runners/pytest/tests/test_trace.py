@@ -10,12 +10,11 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 from _pytest.assertion import rewrite
-from trace_reading import read
+from trace_reading import Called, Process, read
 
 from unflake_trace import Finder, Tracer
-from unflake_trace_file import CALL, END, SITE, THREAD, Row
 from unflake_trace_kinds import IO, LEFTOVER, PLAIN, RANDOMNESS, TIME, WAIT, kind_of
-from unflake_trace_sites import instrument
+from unflake_trace_sites import PREFIX, instrument
 
 
 class Item:
@@ -29,7 +28,7 @@ class Traced:
         self.folder, self.path = folder, str(folder / "0.trace")
         self.tracer = Tracer(self.path, str(folder))
         self.tracer._connect(None)
-        self.records: List[Any] = []
+        self.processes: List[Process] = []
 
     def load(self, source: str) -> Any:
         (self.folder / "shop.py").write_text(textwrap.dedent(source))
@@ -42,24 +41,25 @@ class Traced:
         module = self.load(source)
         with self.tracer.recording(Item()):
             result = getattr(module, name)()
-        self.records = read(self.path)
+        self.processes = read(self.path)
         return result
 
-    def calls(self, caller: Optional[str] = None) -> List[Tuple[str, Optional[str]]]:
-        """Callee and value of each call in the order of their beginnings; `None` for an exception."""
-        rows: List[Row] = [one[1] for one in self.records if one[0] == SITE]
-        found, start = [], 0
-        for _, site, _, _, step, _, raised, value in (one for one in self.records if one[0] == CALL):
-            start += step >> 1 if step % 2 == 0 else -(step + 1 >> 1)
-            row = rows[site]
-            if row.kind != LEFTOVER and caller in (None, row.caller):
-                found.append((start, row.callee, f"raised {value}" if raised else value))
-        return [(callee, value) for _, callee, value in sorted(found, key=lambda one: one[0])]
+    def told(self, caller: Optional[str] = None) -> List[Called]:
+        """The calls in the order of their beginnings."""
+        every = [call for process in self.processes for call in process.calls if call.kind != LEFTOVER]
+        return sorted(call for call in every if caller in (None, call.caller))
 
-    def leftovers(self) -> Dict[str, str]:
-        rows: List[Row] = [one[1] for one in self.records if one[0] == SITE]
-        calls = [one for one in self.records if one[0] == CALL]
-        return {rows[one[1]].callee: one[-1] for one in calls if rows[one[1]].kind == LEFTOVER}
+    def calls(self, caller: Optional[str] = None) -> List[Tuple[str, Optional[str]]]:
+        """Callee and value of each call in the order of their beginnings."""
+        texts = [(one, f"raised {one.value}" if one.is_raised else one.value) for one in self.told(caller)]
+        return [(one.callee, text) for one, text in texts]
+
+    def leftovers(self) -> Dict[str, Optional[str]]:
+        calls = self.processes[0].calls
+        return {one.callee: one.value for one in calls if one.kind == LEFTOVER}
+
+    def threads(self) -> List[Tuple[str, Optional[str]]]:
+        return [one[:2] for process in self.processes for one in process.threads.values()]
 
 
 @pytest.fixture
@@ -98,10 +98,10 @@ def test_calls_are_told_with_what_they_return(traced: Traced) -> None:
         ("shop.Till.add", "5"),
         ("len", "2"),
     ]
-    assert traced.records[-1] == (END, 5 + len(traced.leftovers()))
-    rows = {one[1].callee: one[1] for one in traced.records if one[0] == SITE}
-    assert rows["int"][:4] == ("shop.py", 10, 24, "main")
-    assert rows["random.Random.seed"].kind == PLAIN
+    assert traced.processes[0].ended
+    calls = {one.callee: one for one in traced.told()}
+    assert calls["int"][1:5] == ("shop.py", 10, 24, "main")
+    assert calls["random.Random.seed"].kind == PLAIN
 
 
 def test_an_exception_ends_the_calls_that_it_goes_through(traced: Traced) -> None:
@@ -124,8 +124,8 @@ def test_an_exception_ends_the_calls_that_it_goes_through(traced: Traced) -> Non
     )
     assert traced.calls("main") == [
         ("int", "1"),
-        ("shop.outer", "raised None"),
-        ("int", "raised None"),
+        ("shop.outer", "raised ValueError: invalid literal for int() with base 10: 'x'"),
+        ("int", "raised ValueError: invalid literal for int() with base 10: 'y'"),
         ("str", "'3'"),
     ]
 
@@ -140,7 +140,7 @@ def test_an_exception_that_is_being_handled_is_named(traced: Traced) -> None:
                 return str(error)
         """
     )
-    assert traced.calls()[0] == ("int", "raised ValueError")
+    assert traced.calls()[0][1] == "raised ValueError: invalid literal for int() with base 10: 'x'"
 
 
 def test_a_thread_is_named_by_where_it_was_started(traced: Traced) -> None:
@@ -158,8 +158,8 @@ def test_a_thread_is_named_by_where_it_was_started(traced: Traced) -> None:
                 thread.join()
         """
     )
-    threads = [one[1:3] for one in traced.records if one[0] == THREAD]
-    assert threads == [("main", 0), ("main/shop.py:10#1", 1), ("main/shop.py:10#2", 1)]
+    expected = [("main", None), ("main/shop.py:10#1", "main"), ("main/shop.py:10#2", "main")]
+    assert traced.threads() == expected
 
 
 def test_tasks_are_threads_of_their_own_and_awaiting_takes_time(traced: Traced) -> None:
@@ -178,7 +178,7 @@ def test_tasks_are_threads_of_their_own_and_awaiting_takes_time(traced: Traced) 
             return asyncio.run(both())
         """
     )
-    names = [one[1] for one in traced.records if one[0] == THREAD]
+    names = [name for name, _ in traced.threads()]
     assert names == ["main", "main/both#1", "main/work#1", "main/work#2"]
     assert ("await sleep", "None") in traced.calls("work")
 
@@ -302,7 +302,7 @@ def test_calls_in_an_assertion_are_told_and_those_of_pytest_are_not(traced: Trac
     exec(compile(tree, str(tmp_path / "test_x.py"), "exec"), module)
     with traced.tracer.recording(Item()):
         module["main"]()
-    traced.records = read(traced.path)
+    traced.processes = read(traced.path)
     assert traced.calls() == [("str.upper", "'A'"), ("str", "'A'"), ("len", "1")]
 
 
@@ -316,7 +316,7 @@ def test_only_code_of_the_project_is_rewritten(traced: Traced) -> None:
 def test_names_of_ours_are_not_in_the_module(traced: Traced) -> None:
     module = traced.load("x = str(3)")
     assert [name for name in vars(module) if "unflake" in name] == []
-    assert hasattr(builtins, "@unflake_begin")
+    assert hasattr(builtins, PREFIX + "begin")
 
 
 def test_an_argument_that_suspends_is_left_alone() -> None:

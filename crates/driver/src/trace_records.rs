@@ -1,0 +1,377 @@
+//! Reads what processes have told in a trace: texts, places, sites, threads and calls, by numbers of
+//! their own, and events. What events mean is in `trace_events.rs`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use unflake_core::why::trace::{Call, CallResult, Kind, Site, Thread, Trace};
+
+use crate::trace_events::{Names, Pairing, Place, Spot};
+use crate::trace_file::Recorded;
+
+/// Bytes of the three numbers of an event.
+pub(crate) const WIDTH: usize = 24;
+
+/// What one process has told so far, by its own numbers.
+#[derive(Default)]
+pub(crate) struct Process {
+    texts: HashMap<u64, u32>,
+    places: HashMap<u64, Arc<Place>>,
+    spots: HashMap<u64, Spot>,
+    threads: HashMap<u64, u32>,
+    pairings: HashMap<u64, Pairing>,
+    hot: Vec<[u64; 5]>,
+    alive: Vec<u64>,
+    origin: u64,
+    events: u64,
+    is_cut: bool,
+    is_ended: bool,
+}
+
+/// A trace as far as it was read.
+#[derive(Default)]
+pub(crate) struct Reader {
+    trace: Trace,
+    /// Where each text is in the trace's list.
+    known: HashMap<Arc<str>, u32>,
+    files: HashMap<u32, Arc<str>>,
+    processes: HashMap<u32, Process>,
+    counted_calls: u64,
+}
+
+impl Reader {
+    /// Takes in something that a process has told.
+    pub(crate) fn take(
+        &mut self,
+        process: u32,
+        read: impl FnOnce(&mut Self, &mut Process) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut told = self.processes.remove(&process).unwrap_or_default();
+        read(self, &mut told)?;
+        self.processes.insert(process, told);
+        Ok(())
+    }
+
+    /// Reads the records of a frame.
+    pub(crate) fn records(&mut self, told: &mut Process, mut bytes: &[u8]) -> Result<(), String> {
+        while let Some((tag, rest)) = bytes.split_first() {
+            if told.is_ended {
+                return Err("something follows its end".to_owned());
+            }
+            bytes = rest;
+            let count = match tag {
+                1 => 2,
+                2 | 5 => 7,
+                3 | 4 => 4,
+                6 => 5,
+                7 | 9 | 10 => 1,
+                8 => 0,
+                unknown => return Err(format!("{unknown} is no record")),
+            };
+            let mut numbers = [0_u64; 7];
+            for number in numbers.iter_mut().take(count) {
+                *number = take_number(&mut bytes)?;
+            }
+            let length = if *tag == 1 { numbers[1] } else { 0 };
+            let length = usize::try_from(length).map_err(|_| "a text is too long")?;
+            let (text, rest) = bytes.split_at_checked(length).ok_or("a text is cut")?;
+            bytes = rest;
+            self.record(told, *tag, numbers, text)?;
+        }
+        Ok(())
+    }
+
+    fn record(
+        &mut self,
+        told: &mut Process,
+        tag: u8,
+        numbers: [u64; 7],
+        text: &[u8],
+    ) -> Result<(), String> {
+        match tag {
+            1 => {
+                let text = std::str::from_utf8(text).map_err(|_| "a text is not UTF-8")?;
+                let place = self.text(text)?;
+                told.texts.insert(numbers[0], place);
+            }
+            2 => self.place(told, numbers)?,
+            3 => self.site(told, numbers)?,
+            4 => self.thread(told, numbers)?,
+            5 => self.call(told, numbers)?,
+            6 => told
+                .hot
+                .push([numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]]),
+            7 => told.alive.push(numbers[0]),
+            8 => told.is_cut = true,
+            9 => {
+                told.is_ended = true;
+                told.is_cut |= numbers[0] != told.events;
+            }
+            _ => told.origin = numbers[0],
+        }
+        Ok(())
+    }
+
+    /// The place of a text in the trace's list.
+    fn text(&mut self, text: &str) -> Result<u32, String> {
+        if let Some(place) = self.known.get(text) {
+            return Ok(*place);
+        }
+        let place = fits(self.trace.values.len() as u64)?;
+        self.trace.values.push(text.to_owned());
+        self.known.insert(text.into(), place);
+        Ok(place)
+    }
+
+    /// A text that many places share.
+    fn shared(&mut self, told: &Process, number: u64) -> Result<Arc<str>, String> {
+        let place = *find(&told.texts, number, "text")?;
+        let text = &self.trace.values[place as usize];
+        let shared = self.files.entry(place);
+        Ok(Arc::clone(shared.or_insert_with(|| text.as_str().into())))
+    }
+
+    fn place(&mut self, told: &mut Process, numbers: [u64; 7]) -> Result<(), String> {
+        let [number, file, line, last_line, column, caller, inside] = numbers;
+        let place = Place {
+            number,
+            file: self.shared(told, file)?,
+            line: fits(line)?,
+            last_line: fits(last_line)?,
+            column: fits(column)?,
+            caller: self.shared(told, caller)?,
+            inside: match inside.checked_sub(1) {
+                None => None,
+                Some(around) => Some(Arc::clone(find(&told.places, around, "place")?)),
+            },
+        };
+        told.places.insert(number, Arc::new(place));
+        Ok(())
+    }
+
+    fn site(&mut self, told: &mut Process, numbers: [u64; 7]) -> Result<(), String> {
+        let [number, place, what, kind, ..] = numbers;
+        let place = Arc::clone(find(&told.places, place, "place")?);
+        let what = self.shared(told, what)?;
+        let kind = usize::try_from(kind).ok();
+        let kind = kind.and_then(|kind| Kind::ALL.get(kind));
+        let is_own = |rest: &str| rest.is_empty() || rest.ends_with('.');
+        let spot = Spot {
+            site: fits(self.trace.sites.len() as u64)?,
+            is_recursive: what.strip_suffix(&*place.caller).is_some_and(is_own),
+            place: Arc::clone(&place),
+        };
+        self.trace.sites.push(Site {
+            file: place.file.to_string(),
+            line: place.line,
+            column: place.column,
+            caller: place.caller.to_string(),
+            callee: what.to_string(),
+            kind: *kind.ok_or("it has a kind that is none")?,
+        });
+        told.spots.insert(number, spot);
+        Ok(())
+    }
+
+    fn thread(&mut self, told: &mut Process, numbers: [u64; 7]) -> Result<(), String> {
+        let [number, name, parent, process, ..] = numbers;
+        let name = *find(&told.texts, name, "text")?;
+        let parent = parent.checked_sub(1);
+        let parent = parent.map(|parent| find(&told.threads, parent, "thread").copied());
+        let place = fits(self.trace.threads.len() as u64)?;
+        self.trace.threads.push(Thread {
+            name: self.trace.values[name as usize].clone(),
+            parent: parent.transpose()?,
+            process: fits(process)?,
+        });
+        told.threads.insert(number, place);
+        Ok(())
+    }
+
+    fn call(&mut self, told: &mut Process, numbers: [u64; 7]) -> Result<(), String> {
+        let [site, thread, receiver, start, duration, exception, code] = numbers;
+        let value = self.value(told, unzigzag(code))?;
+        let start = start.checked_sub(told.origin);
+        let start = start.ok_or("a call begins before its trace")?;
+        let call = Call {
+            site: find(&told.spots, site, "site")?.site,
+            thread: *find(&told.threads, thread, "thread")?,
+            receiver: (receiver != 0).then(|| fits(receiver)).transpose()?,
+            start,
+            duration: duration.min(u64::MAX - start),
+            result: if exception == 0 {
+                CallResult::Returned(value)
+            } else {
+                CallResult::Raised(value)
+            },
+        };
+        self.trace.calls.push(call);
+        Ok(())
+    }
+
+    fn value(&mut self, told: &Process, code: i64) -> Result<Option<u32>, String> {
+        if code & 1 == 1 {
+            return self.text(&(code >> 1).to_string()).map(Some);
+        }
+        let number = u64::try_from(code >> 1).map_err(|_| "a value is negative")?;
+        let number = number.checked_sub(1);
+        number
+            .map(|number| find(&told.texts, number, "text").copied())
+            .transpose()
+    }
+
+    /// Reads the events of a frame.
+    pub(crate) fn events(&mut self, told: &mut Process, bytes: &[u8]) -> Result<(), String> {
+        if told.is_ended {
+            return Err("something follows its end".to_owned());
+        }
+        if bytes.len() < 12 {
+            return Err("events are cut".to_owned());
+        }
+        let [thread, count, mask] = [0, 4, 8].map(|at| le_u32(bytes, at));
+        let (count, number) = (count as usize, u64::from(thread));
+        let mut planes: [Option<&[u8]>; WIDTH] = [None; WIDTH];
+        let mut rest = &bytes[12..];
+        for (at, plane) in planes.iter_mut().enumerate() {
+            if mask >> at & 1 == 1 {
+                let (own, after) = rest.split_at_checked(count).ok_or("events are cut")?;
+                *plane = Some(own);
+                rest = after;
+            }
+        }
+        let thread = *find(&told.threads, number, "thread")?;
+        let pairing = told.pairings.remove(&number);
+        let mut pairing = pairing.unwrap_or_else(|| Pairing::new(thread));
+        let mut names = Naming { reader: self, told };
+        for at in 0..count {
+            let mut event = [[0_u8; 8]; 3];
+            for (place, plane) in planes.iter().enumerate() {
+                event[place / 8][place % 8] = plane.map_or(0, |plane| plane[at]);
+            }
+            pairing.take(event.map(i64::from_le_bytes), &mut names)?;
+        }
+        told.events += count as u64;
+        told.pairings.insert(number, pairing);
+        Ok(())
+    }
+
+    /// Puts the calls of all processes together.
+    pub(crate) fn finish(mut self, first: Option<u32>, is_all_read: bool) -> Recorded {
+        let mut processes: Vec<(u32, Process)> = self.processes.drain().collect();
+        processes.sort_by_key(|(process, _)| (Some(*process) != first, *process));
+        let own = processes.first().map(|(_, told)| told);
+        let is_whole = is_all_read && own.is_some_and(|told| told.is_ended && !told.is_cut);
+        for (_, mut told) in processes {
+            let mut pairings: Vec<(u64, Pairing)> = told.pairings.drain().collect();
+            pairings.sort_by_key(|(thread, _)| *thread);
+            let mut last = 0;
+            for (thread, mut pairing) in pairings {
+                pairing.finish(told.alive.contains(&thread));
+                for mut call in pairing.calls {
+                    call.start = call.start.saturating_sub(told.origin);
+                    last = last.max(call.start + call.duration);
+                    self.trace.calls.push(call);
+                }
+            }
+            self.count_hot(&told, last);
+        }
+        let mut trace = self.trace;
+        trace.calls.sort_by_key(|call| call.start);
+        Recorded {
+            trace,
+            is_whole,
+            counted_calls: self.counted_calls,
+        }
+    }
+
+    /// Tells of places that were called too often as of calls of their own: how often, and what the first
+    /// other value was.
+    fn count_hot(&mut self, told: &Process, end: u64) {
+        for [site, thread, count, changes, code] in &told.hot {
+            self.counted_calls += count;
+            let (Some(spot), Some(thread)) = (told.spots.get(site), told.threads.get(thread))
+            else {
+                continue;
+            };
+            let other = self.value(told, unzigzag(*code)).ok().flatten();
+            let further = self.text(&count.to_string()).ok();
+            let facts = [
+                (" (how many further calls)", further),
+                (" (further calls, first other value)", other),
+            ];
+            for (what, value) in facts.into_iter().take(if *changes > 0 { 2 } else { 1 }) {
+                let mut fact = self.trace.sites[spot.site as usize].clone();
+                fact.callee.push_str(what);
+                fact.kind = Kind::Plain;
+                let place = u32::try_from(self.trace.sites.len()).unwrap_or(spot.site);
+                self.trace.sites.push(fact);
+                self.trace.calls.push(Call {
+                    site: place,
+                    thread: *thread,
+                    receiver: None,
+                    start: end,
+                    duration: 0,
+                    result: CallResult::Returned(value),
+                });
+            }
+        }
+    }
+}
+
+/// What the numbers of one process stand for.
+struct Naming<'a> {
+    reader: &'a mut Reader,
+    told: &'a Process,
+}
+
+impl Names for Naming<'_> {
+    fn spot(&self, number: u64) -> Result<Spot, String> {
+        find(&self.told.spots, number, "site").cloned()
+    }
+
+    fn thread(&self, number: u64) -> Result<u32, String> {
+        find(&self.told.threads, number, "thread").copied()
+    }
+
+    fn file(&self, number: u64) -> Result<&str, String> {
+        let place = *find(&self.told.texts, number, "text")?;
+        Ok(&self.reader.trace.values[place as usize])
+    }
+
+    fn value(&mut self, code: i64) -> Result<Option<u32>, String> {
+        self.reader.value(self.told, code)
+    }
+}
+
+fn take_number(bytes: &mut &[u8]) -> Result<u64, String> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first().ok_or("a record is cut")?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err("a number is too large".to_owned())
+}
+
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+}
+
+fn fits(number: u64) -> Result<u32, String> {
+    u32::try_from(number).map_err(|_| format!("{number} is too large"))
+}
+
+/// Something that was told before.
+fn find<'a, T>(told: &'a HashMap<u64, T>, number: u64, what: &str) -> Result<&'a T, String> {
+    told.get(&number)
+        .ok_or_else(|| format!("it has no {what} {number}"))
+}
+
+/// Four bytes as a number; zero if they are not there.
+pub(crate) fn le_u32(bytes: &[u8], at: usize) -> u32 {
+    let found = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
+    found.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
