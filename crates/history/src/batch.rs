@@ -1,7 +1,8 @@
 //! Runs on their way into a store, some ten thousand at a time, with each name in them once.
 
-use std::collections::HashMap;
 use std::mem;
+
+use foldhash::{HashMap, HashMapExt};
 
 use crate::run::{Provenance, Row, TestName};
 

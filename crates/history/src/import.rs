@@ -6,6 +6,7 @@
 mod columns;
 mod delimited;
 mod json_lines;
+mod records;
 mod reports;
 mod skips;
 mod times;
