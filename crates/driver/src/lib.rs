@@ -35,6 +35,7 @@ mod lanes;
 mod leftovers;
 mod look;
 pub mod maven;
+pub mod memory;
 mod moving;
 mod opening;
 pub mod ordering;
