@@ -1,4 +1,4 @@
-//! Runs on their way into a store, some ten thousand at a time, with each name in them once.
+//! Runs on their way into a store, some thousand at a time, with each name in them once.
 
 use std::mem;
 
@@ -6,8 +6,8 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::run::{Provenance, Row, TestName};
 
-/// How many rows a batch has.
-const ROWS: usize = 16_384;
+/// How many rows a batch has: they fit into the processor's cache.
+const ROWS: usize = 2048;
 
 /// When the names that are remembered take more bytes than this, they are forgotten.
 const MOST_BYTES: usize = 64 * 1024 * 1024;

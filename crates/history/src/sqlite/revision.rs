@@ -31,8 +31,8 @@ impl Sqlite {
     ) -> Result<Vec<(TestName, i64)>, StoreError> {
         let read = || {
             let mut passes = self.connection.prepare(PASSES)?;
-            let passed = Ended::PASSED.number();
-            let rows = passes.query_map((source, revision, passed), |row| {
+            let outcome = Ended::PASSED.number();
+            let rows = passes.query_map((source, revision, outcome), |row| {
                 let test = TestName {
                     name: row.get(0)?,
                     copy: row.get(1)?,
