@@ -27,7 +27,7 @@ use crate::args::{
 };
 use crate::config::{Config, ConfigError, IntersectConfig, Share};
 use crate::explain::Trouble;
-use crate::history::place;
+use crate::history::{memory, place};
 
 /// What a run is to do, and what its result means.
 #[derive(Debug)]
@@ -79,12 +79,16 @@ impl Settings {
             return Err(bad_value(&path, "run.jobs", "is 1 or more").into());
         }
         let fresh_by = read_fresh_by(args.ladder.fresh_by, run.fresh_by.as_deref(), &path)?;
+        let mut against = read_against(&args.against, &config.intersect);
+        if let (Some(against), Some(store)) = (&mut against, &store) {
+            against.memory = Some(memory::of(store, projects[0].folder()));
+        }
         let wishes = projects.into_iter().map(|project| Wish {
             project,
             plan: plan.clone(),
             jobs: args.jobs.or(run.jobs),
             fresh_by,
-            against: read_against(&args.against, &config.intersect),
+            against: against.clone(),
             vms_before: 0,
         });
         let wishes = wishes.collect();
@@ -239,6 +243,7 @@ fn read_against(args: &AgainstArgs, config: &IntersectConfig) -> Option<Against>
         rules: Rules::with(&config.always, &config.never),
         check_base,
         is_required,
+        memory: None,
     })
 }
 

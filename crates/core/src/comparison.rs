@@ -30,6 +30,11 @@ pub struct Base {
 pub enum AtBase {
     /// It passes.
     Passed,
+    /// The history has a pass of it at exactly this revision, without other changes.
+    PassedBefore {
+        /// When, in milliseconds since 1970.
+        time: i64,
+    },
     /// It fails in the same way.
     FailsAlike,
     /// It fails in another way, which may be the fault of the bare checkout.
@@ -49,6 +54,19 @@ pub enum AtBase {
     },
 }
 
+impl AtBase {
+    /// Whether it was seen to pass there.
+    pub fn is_pass(&self) -> bool {
+        match self {
+            Self::Passed | Self::PassedBefore { .. } => true,
+            Self::FailsAlike
+            | Self::FailsOtherwise { .. }
+            | Self::NotRun { .. }
+            | Self::NotChecked { .. } => false,
+        }
+    }
+}
+
 impl Comparison {
     /// What a test is that failed each time it was run.
     ///
@@ -59,7 +77,7 @@ impl Comparison {
             Verdict::PreExisting
         } else if !self.intersection.touches.is_empty() {
             Verdict::Broken(Blame::TouchesChange)
-        } else if self.intersection.is_disjoint() && self.at_base == AtBase::Passed {
+        } else if self.intersection.is_disjoint() && self.at_base.is_pass() {
             Verdict::Flaky(Flakiness::Untouched)
         } else {
             Verdict::Broken(Blame::CannotTell)
@@ -109,6 +127,8 @@ mod tests {
         let flaky = Verdict::Flaky(Flakiness::Untouched);
         let mut passed = comparison(AtBase::Passed);
         assert_eq!(passed.conclude(), flaky);
+        let before = comparison(AtBase::PassedBefore { time: 0 });
+        assert_eq!(before.conclude(), flaky);
         let unknown = Unknown::Process("make".to_owned());
         passed.intersection.unknowns.push(unknown);
         assert_eq!(passed.conclude(), Verdict::Broken(Blame::CannotTell));

@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             rules: Rules::default(),
             check_base: CheckBase::Never,
             is_required: true,
+            memory: None,
         }),
         vms_before: 0,
     };

@@ -174,9 +174,10 @@ impl Session {
         if !self.is_watched_failure(at) {
             intersection.unknowns.push(Unknown::AnotherFailure);
         }
-        let at_base = match self.why_no_check(at) {
-            Some(why) => AtBase::NotChecked { why },
-            None => self.check_base(at, &difference)?,
+        let at_base = match (self.recall_pass(at, &difference), self.why_no_check(at)) {
+            (Some(time), _) => AtBase::PassedBefore { time },
+            (None, Some(why)) => AtBase::NotChecked { why },
+            (None, None) => self.check_base(at, &difference)?,
         };
         let comparison = Comparison {
             base: difference.base.clone(),
@@ -185,6 +186,16 @@ impl Session {
             at_base,
         };
         Ok((comparison.conclude(), Some(comparison)))
+    }
+
+    /// When the suspect passed at the base before this session, unless the user wants it run there now.
+    fn recall_pass(&self, at: usize, difference: &Difference) -> Option<i64> {
+        let against = self.wish.against.as_ref()?;
+        if against.check_base == CheckBase::Always {
+            return None;
+        }
+        let memory = against.memory.as_ref()?;
+        memory.passed_at(&self.suspects[at].test, &difference.base.commit)
     }
 
     /// The file that a suspect's name begins with.

@@ -15,6 +15,7 @@ use crate::blob::texts_at;
 use crate::blocks::compare_sources;
 use crate::changes::changes_since;
 use crate::git::{GitError, Repository};
+use crate::memory::Memory;
 
 /// What the user wants to know about the latest changes.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct Against {
     pub check_base: CheckBase,
     /// Whether the user asked for it, so that it must work or be an error.
     pub is_required: bool,
+    /// What is known of earlier runs.
+    pub memory: Option<Memory>,
 }
 
 /// Whether tests are run at the base.
@@ -249,6 +252,7 @@ mod tests {
             rules: Rules::default(),
             check_base: CheckBase::Never,
             is_required: true,
+            memory: None,
         };
         let folder = tempfile::tempdir().unwrap();
         let workshop = Workshop {

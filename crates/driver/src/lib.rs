@@ -36,6 +36,7 @@ mod lanes;
 mod leftovers;
 mod look;
 pub mod maven;
+pub mod memory;
 mod moving;
 mod opening;
 pub mod ordering;

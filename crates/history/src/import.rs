@@ -6,6 +6,7 @@
 mod columns;
 mod delimited;
 mod json_lines;
+mod records;
 mod reports;
 mod skips;
 mod times;
@@ -25,7 +26,7 @@ use crate::run::Provenance;
 use crate::store::{Appended, Refused, Source, Store, StoreError};
 
 /// How many batches may wait for the store.
-const WAITING: usize = 4;
+const WAITING: usize = 32;
 
 /// A run may not be later than now by more than this, in milliseconds: clocks differ, but not by days.
 const FUTURE: i64 = 86_400_000;

@@ -135,6 +135,8 @@ pub struct Case {
     /// More than one means that the tool ran the test repeatedly, or that it gives one name to several
     /// tests, as some do to all parameters of a test: the report cannot tell.
     pub elements: usize,
+    /// How many of these passed at last.
+    pub passes: usize,
     /// The properties of the case, in the report's order.
     pub properties: Vec<(String, String)>,
 }
@@ -495,6 +497,12 @@ note: run with RUST_BACKTRACE=1
             run("TestFlaky", ""),
             run("TestTwice", ""),
             run("TestTwice", ""),
+            run("TestEach", "1"),
+            run("TestEach", ""),
+            run("TestEach", ""),
+            run("TestEither", ""),
+            run("TestEither", "1"),
+            run("TestEither", ""),
         ];
         let xml = format!(
             "<testsuites><testsuite name='demo'>{}</testsuite></testsuites>",
@@ -505,6 +513,9 @@ note: run with RUST_BACKTRACE=1
             "TestBroken Failed 3/1,2",
             "TestLate Failed 1/",
             "TestTwice Passed /",
+            // Several tests of one name: none of these passes is that of the failure.
+            "TestEach Failed 1/",
+            "TestEither Failed 1/",
         ];
         assert_eq!(brief(&xml), expected);
         assert_eq!(read(&xml).cases[0].elements, 3);
@@ -827,6 +838,7 @@ boom]]>
                     account,
                     other_failures: reruns.iter().map(to_failure).collect(),
                     elements: 1,
+                    passes: usize::from(!outcome.is_failure()),
                     properties: Vec::new(),
                 });
             }

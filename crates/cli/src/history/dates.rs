@@ -17,6 +17,11 @@ pub(crate) fn to_text(day: i32) -> String {
     date.map_or_else(|_| format!("day {day}"), |date| date.to_string())
 }
 
+/// The day of a time in milliseconds since 1970, in UTC.
+pub(crate) fn day_of(time: i64) -> String {
+    to_text(i32::try_from(time.div_euclid(86_400_000)).unwrap_or(i32::MAX))
+}
+
 /// The number of days since 1970 of `2019-04-15`.
 pub(crate) fn parse(text: &str) -> Result<i32, Trouble> {
     let bad = || Trouble::Date {

@@ -49,15 +49,17 @@ struct Skipped {
 
 pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<Exit> {
     let wish = to_wish(args)?;
-    let files = find_files(&args.files)?;
+    let (files, empty) = find_files(&args.files)?;
     let (mut store, _) = place::open(args.place.store.as_deref(), None, Missing::Make)?;
     let bar = progress(files.len());
-    let mut rows = Vec::new();
+    // What leads to no file costs the others nothing.
+    let nothing = |path: &Utf8PathBuf| failed(path, "no file is there".to_owned());
+    let mut rows: Vec<Row> = empty.iter().map(nothing).collect();
     for file in &files {
         bar.set_message(printable(file.as_str()));
         let row = match open(file) {
             Ok(input) => to_row(&import(&mut store, input, &wish)?),
-            Err(error) => failed(file, &error),
+            Err(error) => failed(file, format!("it cannot be read: {error}")),
         };
         if args.format == FormatArg::Human && row.result != "added" {
             // Trouble is told at once, and again in the summary.
@@ -109,34 +111,34 @@ fn to_wish(args: &RecordArgs) -> anyhow::Result<Wish> {
     })
 }
 
-/// The files that were named, those in folders that were, and those that match a pattern.
-fn find_files(named: &[Utf8PathBuf]) -> anyhow::Result<Vec<Utf8PathBuf>> {
-    let mut files = Vec::new();
+/// The files that were named, those in folders that were, and those that match a pattern; and the folders and
+/// patterns that lead to none. It is an error if all do.
+fn find_files(named: &[Utf8PathBuf]) -> anyhow::Result<(Vec<Utf8PathBuf>, Vec<Utf8PathBuf>)> {
+    let (mut files, mut empty) = (Vec::new(), Vec::new());
     for path in named {
+        let mut found = Vec::new();
         if path.is_dir() {
-            let found = ENDINGS
-                .iter()
-                .map(|ending| format!("{}/**/*.{ending}", glob::Pattern::escape(path.as_str())));
-            let mut inside = Vec::new();
-            for pattern in found {
-                inside.extend(matches(&pattern)?);
+            let folder = glob::Pattern::escape(path.as_str());
+            for ending in ENDINGS {
+                found.extend(matches(&format!("{folder}/**/*.{ending}"))?);
             }
-            if inside.is_empty() {
-                return Err(Trouble::NothingToRecord { path: path.clone() }.into());
-            }
-            inside.sort();
-            files.extend(inside);
+            found.sort();
         } else if path == "-" || path.exists() || !path.as_str().contains(['*', '?', '[']) {
-            files.push(path.clone());
+            found.push(path.clone());
         } else {
-            let found = matches(path.as_str())?;
-            if found.is_empty() {
-                return Err(Trouble::NothingToRecord { path: path.clone() }.into());
-            }
-            files.extend(found);
+            found = matches(path.as_str())?;
         }
+        if found.is_empty() {
+            empty.push(path.clone());
+        }
+        files.extend(found);
     }
-    Ok(files)
+    match empty.first() {
+        Some(path) if files.is_empty() => {
+            Err(Trouble::NothingToRecord { path: path.clone() }.into())
+        }
+        _ => Ok((files, empty)),
+    }
 }
 
 fn matches(pattern: &str) -> anyhow::Result<Vec<Utf8PathBuf>> {
@@ -173,12 +175,12 @@ fn open(file: &Utf8Path) -> std::io::Result<Input> {
     })
 }
 
-fn failed(file: &Utf8Path, error: &std::io::Error) -> Row {
+fn failed(file: &Utf8Path, error: String) -> Row {
     Row {
         file: file.to_string(),
         result: "failed",
         runs: 0,
-        error: Some(format!("it cannot be read: {error}")),
+        error: Some(error),
         skipped: Vec::new(),
     }
 }

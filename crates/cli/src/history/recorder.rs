@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::comparison::AtBase;
 use unflake_core::event::Event;
 use unflake_core::outcome::Outcome;
 use unflake_core::signature::signature;
@@ -36,6 +37,8 @@ pub(crate) struct Recorder {
     asking: Option<JoinHandle<Provenance>>,
     provenance: Provenance,
     environment: String,
+    /// What these runs are called.
+    source: String,
     ready: Vec<Held>,
     /// Runs of tests that have failed, until their verdict.
     waiting: HashMap<TestId, Vec<Held>>,
@@ -49,18 +52,21 @@ pub(crate) struct Recorder {
 struct Held {
     test: TestId,
     row: Row,
+    /// Where it was not that of the work tree: the revision, empty if it is not known.
+    revision: Option<String>,
 }
 
 impl Recorder {
     /// Begins to write into the history at `path` what runs in `folder`.
     pub(crate) fn new(path: &Utf8Path, folder: &Utf8Path) -> Self {
-        let folder: Utf8PathBuf = folder.to_owned();
+        let asked: Utf8PathBuf = folder.to_owned();
         Self {
             path: path.as_std_path().to_owned(),
             store: None,
-            asking: Some(thread::spawn(move || whence::provenance(&folder))),
+            asking: Some(thread::spawn(move || whence::provenance(&asked))),
             provenance: Provenance::default(),
             environment: String::new(),
+            source: whence::source(folder),
             ready: Vec::new(),
             waiting: HashMap::new(),
             attempts: HashMap::new(),
@@ -83,6 +89,14 @@ impl Recorder {
                 if let Some(failed) = failed {
                     let more = failed.row.more.get_or_insert_default();
                     more.verdict = Some(finding.verdict.label().to_owned());
+                }
+                // A run at the base that used files of the work tree is none of the base.
+                let compared = finding.comparison.as_ref();
+                let at_base = compared.filter(|compared| compared.at_base == AtBase::Passed);
+                if let Some(comparison) = at_base {
+                    for revision in runs.iter_mut().filter_map(|run| run.revision.as_mut()) {
+                        revision.clone_from(&comparison.base.commit);
+                    }
                 }
                 self.ready.append(&mut runs);
             }
@@ -143,6 +157,7 @@ impl Recorder {
         let run = Held {
             test: trial.test.clone(),
             row: to_row(trial, attempt),
+            revision: (trial.rung == Rung::Base).then(String::new),
         };
         let is_waiting = self.waiting.contains_key(&trial.test);
         if is_waiting || (attempt == 1 && trial.outcome.is_failure()) {
@@ -181,7 +196,14 @@ impl Recorder {
         });
         for run in self.ready.drain(..) {
             let test = packer.test(run.test.name(), run.test.copy(), true);
-            let provenance = packer.provenance(&self.provenance);
+            let provenance = match run.revision {
+                None => packer.provenance(&self.provenance),
+                Some(revision) => packer.provenance(&Provenance {
+                    revision,
+                    branch: String::new(),
+                    ..self.provenance.clone()
+                }),
+            };
             // The packer only remembers: it cannot fail.
             let _ = packer.push(Row {
                 test,
@@ -193,6 +215,7 @@ impl Recorder {
         batches.reverse();
         self.written += 1;
         let mut source = OwnRuns {
+            name: self.source.clone(),
             batches,
             number: self.written,
         };
@@ -229,6 +252,7 @@ fn to_row(trial: &Trial, attempt: u32) -> Row {
 
 /// Runs that nobody else can have written.
 struct OwnRuns {
+    name: String,
     batches: Vec<Batch>,
     number: u32,
 }
@@ -247,6 +271,6 @@ impl Source for OwnRuns {
     }
 
     fn name(&self) -> String {
-        "unflake".to_owned()
+        self.name.clone()
     }
 }

@@ -54,6 +54,17 @@ pub(crate) fn provenance(folder: &Utf8Path) -> Provenance {
     }
 }
 
+/// What the runs of a folder are called in the history. A test of the same name in another folder of the same
+/// repository is another test.
+pub(crate) fn source(folder: &Utf8Path) -> String {
+    let is_root = |folder: &&Utf8Path| folder.join(".git").exists();
+    let root = folder.ancestors().find(is_root);
+    match root.and_then(|root| folder.strip_prefix(root).ok()) {
+        Some(inside) if inside != "" => format!("unflake in {inside}"),
+        Some(_) | None => "unflake".to_owned(),
+    }
+}
+
 fn first(names: &[&str]) -> Option<String> {
     let mut values = names.iter().filter_map(|name| env::var(name).ok());
     values.find(|value| !value.is_empty())

@@ -5,6 +5,7 @@ use unflake_core::comparison::{AtBase, Comparison};
 use unflake_core::intersect::{How, Touch, Unknown};
 
 use super::plural;
+use crate::history::dates;
 
 /// One line on what was compared, then one for each change that the failing run went through, for each
 /// thing that is not known, and for the base.
@@ -99,6 +100,12 @@ pub(crate) fn describe_unknown(unknown: &Unknown) -> String {
 fn describe_base(at_base: &AtBase) -> String {
     match at_base {
         AtBase::Passed => "it passes at the base".to_owned(),
+        AtBase::PassedBefore { time } => {
+            format!(
+                "it passed at the base on {}, by the history",
+                dates::day_of(*time)
+            )
+        }
         AtBase::FailsAlike => "it fails at the base in the same way".to_owned(),
         AtBase::FailsOtherwise { message } => {
             format!("at the base it fails in another way: {message}")

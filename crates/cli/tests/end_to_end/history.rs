@@ -127,7 +127,8 @@ fn reports_are_recorded_once_and_a_broken_one_loses_no_other() {
             .contains("left out 1: a time that cannot be read (first: line 3)"),
         "{run:#?}"
     );
-    let again = json(&project, &["record", "reports/*.xml", "reports/deep"]);
+    let named = ["record", "none/*.xml", "reports/*.xml", "reports/deep"];
+    let again = json(&project, &named);
     assert_eq!(again["runs"], 0);
     let results: Vec<&Value> = again["files"]
         .as_array()
@@ -135,7 +136,8 @@ fn reports_are_recorded_once_and_a_broken_one_loses_no_other() {
         .iter()
         .map(|file| &file["result"])
         .collect();
-    assert_eq!(results, ["known", "failed", "known"]);
+    assert_eq!(results, ["failed", "known", "failed", "known"]);
+    assert_eq!(again["files"][0]["error"], "no file is there");
     let mut piped = command(&project, &["record", "--input", "csv", "-"]);
     let mut piped = piped
         .stdin(Stdio::piped())

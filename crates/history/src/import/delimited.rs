@@ -1,14 +1,14 @@
 //! Runs out of a table with delimiters: CSV, with commas, semicolons or tabs.
 
-use std::collections::HashMap;
 use std::io::BufRead;
 
-use csv::{ByteRecord, ReaderBuilder};
+use foldhash::HashMap;
 use unflake_core::signature::signature;
 
 use super::columns::Field;
+use super::records::{Fields, Next, Records};
 use super::skips::{Skip, Skips};
-use super::times::parse_time;
+use super::times::Clock;
 use super::words::parse_verdict;
 use super::{FUTURE, FileError, Wish};
 use crate::batch::{Batch, Packer};
@@ -19,6 +19,9 @@ pub(super) const LONGEST_NAME: usize = 64 * 1024;
 
 /// The most of a message that is kept.
 pub(super) const LONGEST_MESSAGE: usize = 2000;
+
+/// What some programs write before UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
 pub(super) fn read<R: BufRead, F: FnMut(Batch) -> Result<(), ()>>(
     reader: &mut R,
@@ -34,45 +37,44 @@ pub(super) fn read<R: BufRead, F: FnMut(Batch) -> Result<(), ()>>(
         return Err(FileError::Empty);
     }
     let delimiter = guess_delimiter(start);
-    let mut table = ReaderBuilder::new()
-        .delimiter(delimiter)
-        .flexible(true)
-        .buffer_capacity(1 << 16)
-        .from_reader(reader);
-    let headers = table.headers().map_err(to_error)?;
-    let headers: Vec<String> = headers.iter().map(|name| name.trim().to_owned()).collect();
+    if start.starts_with(MARK) {
+        reader.consume(MARK.len());
+    }
+    let mut records = Records::new(reader, delimiter);
+    let mut headers: Vec<String> = Vec::new();
+    if let Next::Record(names) = records.next()? {
+        headers.extend(names.iter().map(to_header));
+    }
     let fields = wish.columns.find(&headers)?;
     let mut lines = Lines {
         fields,
         wish,
-        places: HashMap::new(),
+        clock: Clock::default(),
+        places: HashMap::default(),
         key: Vec::new(),
+        last: None,
         generation: packer.generation(),
     };
-    let mut record = ByteRecord::new();
-    while table.read_byte_record(&mut record).map_err(to_error)? {
-        let line = || match record.position() {
-            Some(position) => format!("line {}", position.line()),
-            None => String::new(),
+    loop {
+        let row = match records.next()? {
+            Next::End => return Ok(()),
+            Next::Unusable => Err(Skip::LongLine),
+            Next::Record(fields) if fields.len() != lines.fields.len() => Err(Skip::Fields),
+            Next::Record(fields) => lines.read_row(&fields, packer),
         };
-        if record.len() != lines.fields.len() {
-            skips.add(Skip::Fields, line);
-            continue;
-        }
-        match lines.read_row(&record, packer) {
+        match row {
             Ok(row) => {
                 if packer.push(row).is_err() {
-                    break;
+                    return Ok(());
                 }
             }
-            Err(skip) => skips.add(skip, line),
+            Err(skip) => skips.add(skip, || format!("line {}", records.line())),
         }
     }
-    Ok(())
 }
 
-fn to_error(error: csv::Error) -> FileError {
-    FileError::Read(error.into())
+fn to_header(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).trim().to_owned()
 }
 
 /// The delimiter that the first line has most of.
@@ -95,9 +97,12 @@ fn guess_delimiter(start: &[u8]) -> u8 {
 struct Lines<'a> {
     fields: Vec<Option<Field>>,
     wish: &'a Wish,
+    clock: Clock,
     /// Where the provenances of these fields are.
     places: HashMap<Vec<u8>, u32>,
     key: Vec<u8>,
+    /// The place of the key, which is that of the line before.
+    last: Option<u32>,
     generation: u64,
 }
 
@@ -121,10 +126,10 @@ struct Line<'a> {
 impl Lines<'_> {
     fn read_row<F: FnMut(Batch) -> Result<(), ()>>(
         &mut self,
-        record: &ByteRecord,
+        fields: &Fields<'_>,
         packer: &mut Packer<F>,
     ) -> Result<Row, Skip> {
-        let line = self.sort(record);
+        let line = self.sort(fields);
         if line.test.is_empty() {
             return Err(Skip::NoName);
         }
@@ -132,11 +137,10 @@ impl Lines<'_> {
             return Err(Skip::LongName);
         }
         let test = std::str::from_utf8(line.test).map_err(|_| Skip::NotUtf8)?;
-        let time = std::str::from_utf8(line.time).map_err(|_| Skip::NotUtf8)?;
-        if time.is_empty() {
+        if line.time.is_empty() {
             return Err(Skip::NoTime);
         }
-        let time = parse_time(time).ok_or(Skip::BadTime)?;
+        let time = self.clock.parse(line.time).ok_or(Skip::BadTime)?;
         if time > self.wish.now + FUTURE {
             return Err(Skip::Future);
         }
@@ -156,9 +160,9 @@ impl Lines<'_> {
         })
     }
 
-    fn sort<'r>(&self, record: &'r ByteRecord) -> Line<'r> {
+    fn sort<'r>(&self, fields: &Fields<'r>) -> Line<'r> {
         let mut line = Line::default();
-        for (value, field) in record.iter().zip(&self.fields) {
+        for (value, field) in fields.iter().zip(&self.fields) {
             let Some(field) = field else { continue };
             let place = match field {
                 Field::Test => &mut line.test,
@@ -187,6 +191,7 @@ impl Lines<'_> {
         if self.generation != packer.generation() {
             self.generation = packer.generation();
             self.places.clear();
+            self.last = None;
         }
         let parts = [
             line.release,
@@ -195,12 +200,16 @@ impl Lines<'_> {
             line.environment,
             line.job,
         ];
+        if let Some(place) = self.last.filter(|_| is_key(&self.key, parts)) {
+            return place;
+        }
         self.key.clear();
         for part in parts {
             self.key.extend_from_slice(part);
             self.key.push(0);
         }
         if let Some(place) = self.places.get(&self.key) {
+            self.last = Some(*place);
             return *place;
         }
         let given = &self.wish.provenance;
@@ -220,8 +229,21 @@ impl Lines<'_> {
         };
         let place = packer.provenance(&provenance);
         self.places.insert(self.key.clone(), place);
+        self.last = Some(place);
         place
     }
+}
+
+/// Whether these parts make up the key.
+fn is_key(key: &[u8], parts: [&[u8]; 5]) -> bool {
+    let mut rest = key;
+    for part in parts {
+        match rest.strip_prefix(part) {
+            Some([0, others @ ..]) => rest = others,
+            Some(_) | None => return false,
+        }
+    }
+    rest.is_empty()
 }
 
 fn parse_number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {

@@ -155,12 +155,29 @@ fn name_of(case: &Case) -> (String, bool) {
     if let Some((_, id)) = own {
         return (id.clone(), true);
     }
-    let dot = if case.classname.is_empty() || case.name.is_empty() {
-        ""
-    } else {
-        "."
-    };
-    (format!("{}{dot}{}", case.classname, case.name), false)
+    (reported_name(case), false)
+}
+
+/// The class and the name, with a dot between them.
+fn reported_name(case: &Case) -> String {
+    let Case {
+        suites,
+        classname,
+        name,
+        ..
+    } = case;
+    if classname == "test" && !suites.is_empty() {
+        // Node's runner gives this class to all tests, and has the names of their blocks in the suites.
+        return format!("{} > {name}", suites.join(" > "));
+    }
+    if classname.is_empty() || classname == name {
+        // CTest and jest-junit write the whole name twice.
+        return name.clone();
+    }
+    if name.is_empty() {
+        return classname.clone();
+    }
+    format!("{classname}.{name}")
 }
 
 fn to_ended(outcome: CaseOutcome) -> Ended {
@@ -169,5 +186,30 @@ fn to_ended(outcome: CaseOutcome) -> Ended {
         CaseOutcome::Failed => Ended::FAILED,
         CaseOutcome::Errored => Ended::ERRORED,
         CaseOutcome::Skipped => Ended::SKIPPED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::junit::read_junit;
+
+    #[test]
+    fn a_test_is_named_by_its_class_and_its_name_as_its_tool_writes_them() {
+        let xml = "<testsuites><testsuite name='block'><testsuite name='inner'>\
+            <testcase classname='test' name='adds'/></testsuite></testsuite>\
+            <testsuite name='jest'><testcase classname='cart adds' name='cart adds'/>\
+            <testcase classname='shop.Cart' name='adds'/><testcase name='alone'/>\
+            <testcase classname='shop.Broken' name=''/></testsuite></testsuites>";
+        let report = read_junit(xml.as_bytes()).unwrap();
+        let names: Vec<String> = report.cases.iter().map(reported_name).collect();
+        let expected = [
+            "block > inner > adds",
+            "cart adds",
+            "shop.Cart.adds",
+            "alone",
+            "shop.Broken",
+        ];
+        assert_eq!(names, expected);
     }
 }

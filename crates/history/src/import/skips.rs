@@ -25,7 +25,7 @@ pub enum Skip {
     Fields,
     /// It is not a JSON object.
     NotJson,
-    /// It is longer than any line.
+    /// It is longer than any line, or opens a quote that nobody closes.
     LongLine,
 }
 
@@ -43,7 +43,7 @@ impl Skip {
             Self::NotUtf8 => "not UTF-8",
             Self::Fields => "another number of fields than the first line",
             Self::NotJson => "not a JSON object",
-            Self::LongLine => "longer than 1 MB",
+            Self::LongLine => "longer than 1 MB, or a quote that is not closed",
         }
     }
 }

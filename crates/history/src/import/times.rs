@@ -11,9 +11,6 @@ const LARGEST_SECONDS: i64 = 100_000_000_000;
 /// since 1970. A time without an offset is taken for UTC.
 pub fn parse_time(text: &str) -> Option<i64> {
     let text = text.trim();
-    if let Some(time) = parse_plain(text.as_bytes()) {
-        return Some(time);
-    }
     if let Ok(number) = text.parse::<f64>() {
         return from_number(number);
     }
@@ -26,6 +23,45 @@ pub fn parse_time(text: &str) -> Option<i64> {
     };
     let moment = moment.to_zoned(TimeZone::UTC).ok()?;
     Some(moment.timestamp().as_millisecond())
+}
+
+/// Reads many times, of which most are of the same day as the one before.
+#[derive(Default)]
+pub(super) struct Clock {
+    /// A day as it was written, and its milliseconds since 1970.
+    day: Option<([u8; 10], i64)>,
+}
+
+impl Clock {
+    /// As [`parse_time`].
+    pub(super) fn parse(&mut self, text: &[u8]) -> Option<i64> {
+        if let (Some((day, start)), Some((date, rest))) = (self.day, text.split_first_chunk()) {
+            let time = (day == *date).then(|| time_of_day(rest)).flatten();
+            if let Some(time) = time {
+                return Some(start + time);
+            }
+        }
+        let time = parse_time(std::str::from_utf8(text).ok()?)?;
+        if let Some((date, rest)) = text.split_first_chunk() {
+            self.day = time_of_day(rest).map(|since| (*date, time - since));
+        }
+        Some(time)
+    }
+}
+
+/// The milliseconds of `T12:30:00Z`, with `T` or a space, and `Z` or nothing.
+fn time_of_day(text: &[u8]) -> Option<i64> {
+    let text = text.strip_suffix(b"Z").unwrap_or(text);
+    let [b'T' | b' ', h1, h2, b':', m1, m2, b':', s1, s2] = text else {
+        return None;
+    };
+    let digits = [h1, h2, m1, m2, s1, s2];
+    if !digits.iter().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let number = |tens: &u8, ones: &u8| i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
+    let (hour, minute, second) = (number(h1, h2), number(m1, m2), number(s1, s2));
+    (hour < 24 && minute < 60 && second < 60).then_some((hour * 3600 + minute * 60 + second) * 1000)
 }
 
 #[expect(
@@ -42,65 +78,6 @@ fn from_number(number: f64) -> Option<i64> {
     } else {
         (number * 1000.0).round() as i64
     })
-}
-
-/// The commonest form, `2019-04-15T12:30:00Z` with `T` or a space, and `Z` or nothing: ten million of them
-/// have to be read quickly.
-fn parse_plain(text: &[u8]) -> Option<i64> {
-    let text = text.strip_suffix(b"Z").unwrap_or(text);
-    let [
-        y1,
-        y2,
-        y3,
-        y4,
-        b'-',
-        m1,
-        m2,
-        b'-',
-        d1,
-        d2,
-        b'T' | b' ',
-        h1,
-        h2,
-        b':',
-        n1,
-        n2,
-        b':',
-        s1,
-        s2,
-    ] = text
-    else {
-        return None;
-    };
-    let number = |digits: &[&u8]| {
-        digits.iter().try_fold(0_i64, |number, digit| {
-            digit
-                .is_ascii_digit()
-                .then(|| number * 10 + i64::from(**digit - b'0'))
-        })
-    };
-    let (year, month) = (number(&[y1, y2, y3, y4])?, number(&[m1, m2])?);
-    let (day, hour) = (number(&[d1, d2])?, number(&[h1, h2])?);
-    let (minute, second) = (number(&[n1, n2])?, number(&[s1, s2])?);
-    // Days up to 28 exist in every month; for others the calendar is asked.
-    if !(1..=12).contains(&month)
-        || !(1..=28).contains(&day)
-        || hour > 23
-        || minute > 59
-        || second > 59
-    {
-        return None;
-    }
-    Some((days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second) * 1000)
-}
-
-/// Counts years from March on, so that the leap day comes last (H. Hinnant, "chrono-compatible low-level
-/// date algorithms").
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 #[cfg(test)]
@@ -141,10 +118,34 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_quick_way_agrees_with_the_calendar(second in 0_i64..4_000_000_000) {
-            let time = Timestamp::from_second(second).unwrap();
-            let text = time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-            prop_assert_eq!(parse_time(&text), Some(second * 1000));
+        fn the_quick_way_agrees_with_the_calendar(
+            seconds in prop::collection::vec(0_i64..4_000_000_000, 1..5),
+            near in 0_i64..200_000,
+        ) {
+            let mut clock = Clock::default();
+            for second in seconds.iter().flat_map(|second| [*second, second + near]) {
+                let time = Timestamp::from_second(second).unwrap();
+                for form in ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S+00:00"] {
+                    let text = time.strftime(form).to_string();
+                    prop_assert_eq!(clock.parse(text.as_bytes()), Some(second * 1000), "{}", text);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_day_that_was_seen_does_not_make_a_bad_time_good() {
+        let mut clock = Clock::default();
+        assert_eq!(
+            clock.parse(b"2019-04-15T12:00:00Z"),
+            Some(1_555_329_600_000)
+        );
+        for bad in [
+            "2019-04-15T24:00:00Z",
+            "2019-04-15T1a:00:00",
+            "2019-04-15T12:00:00ZZ",
+        ] {
+            assert_eq!(clock.parse(bad.as_bytes()), None, "{bad}");
         }
     }
 }

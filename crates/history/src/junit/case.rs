@@ -44,6 +44,10 @@ pub(super) fn read<R: BufRead>(
         case.other_failures.push(failure);
     }
     settle(&mut case);
+    case.passes = usize::from(matches!(
+        case.outcome,
+        CaseOutcome::Passed | CaseOutcome::Flaky
+    ));
     Ok(case)
 }
 
@@ -69,6 +73,7 @@ fn to_case(element: &mut Element) -> Case {
         account: Account::default(),
         other_failures: Vec::new(),
         elements: 1,
+        passes: 0,
         properties: Vec::new(),
     }
 }

@@ -6,7 +6,9 @@ use super::{Case, CaseFailure, CaseOutcome};
 
 /// Adds to `held` what a later element says about the same test case.
 ///
-/// The last run decides. A skip says nothing: it neither passed nor failed.
+/// The last run decides. A skip says nothing: it neither passed nor failed. And no tool runs a test again
+/// because it has passed: a name that passes more than once may be that of several tests, as where
+/// parameters are left out of it. Then a pass says nothing about the failure beside it.
 pub(super) fn fold(held: &mut Case, mut next: Case) {
     next.elements += held.elements;
     next.line = held.line.or(next.line);
@@ -17,6 +19,8 @@ pub(super) fn fold(held: &mut Case, mut next: Case) {
             next.properties.push(property);
         }
     }
+    let has_passed = held.passes > 0;
+    next.passes += held.passes;
     let mut failures = mem::take(&mut held.other_failures);
     match next.outcome {
         CaseOutcome::Skipped => keep(held, &mut next),
@@ -28,6 +32,14 @@ pub(super) fn fold(held: &mut Case, mut next: Case) {
             }
             failures.push(error);
             keep(held, &mut next);
+        }
+        CaseOutcome::Passed if has_passed && held.outcome.is_failure() => keep(held, &mut next),
+        CaseOutcome::Passed
+            if has_passed && held.outcome == CaseOutcome::Flaky && held.elements > 1 =>
+        {
+            if let Some(failure) = failures.pop() {
+                put_failure(&mut next, failure);
+            }
         }
         CaseOutcome::Passed | CaseOutcome::Failed | CaseOutcome::Errored | CaseOutcome::Flaky => {
             if held.outcome.is_failure() {
@@ -56,6 +68,14 @@ pub(super) fn take_failure(case: &mut Case) -> CaseFailure {
         kind: mem::take(&mut case.kind),
         account: mem::take(&mut case.account),
     }
+}
+
+/// The way back.
+fn put_failure(case: &mut Case, failure: CaseFailure) {
+    case.outcome = failure.outcome;
+    case.duration = failure.duration;
+    case.kind = failure.kind;
+    case.account = failure.account;
 }
 
 /// Lets `next` be about the run that `held` is about.

@@ -225,8 +225,10 @@ impl<'a> Writer<'a> {
 
 /// A statement that adds so many runs.
 fn insert_runs(count: usize) -> String {
+    // After an error the whole transaction is given up, so that no statement need be able to undo itself.
     let mut text =
-        "INSERT INTO run(test, time, outcome, provenance, attempt, duration) VALUES ".to_owned();
+        "INSERT OR FAIL INTO run(test, time, outcome, provenance, attempt, duration) VALUES "
+            .to_owned();
     for at in 0..count {
         let comma = if at == 0 { "" } else { "," };
         text.push_str(comma);

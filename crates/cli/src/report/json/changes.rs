@@ -1,9 +1,12 @@
 //! The part of the JSON report that says how a failure stands to the latest changes.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use unflake_core::comparison::{AtBase, Comparison};
 use unflake_core::intersect::{How, Touch, Unknown};
 
+use crate::history::dates;
 use crate::report::changes::describe_unknown;
 
 #[derive(Serialize)]
@@ -14,7 +17,7 @@ pub(super) struct JsonChanges<'a> {
     touches: Vec<JsonTouch<'a>>,
     unknown: Vec<JsonUnknown>,
     at_base: &'static str,
-    at_base_detail: Option<&'a str>,
+    at_base_detail: Option<Cow<'a, str>>,
 }
 
 #[derive(Serialize)]
@@ -36,10 +39,15 @@ struct JsonUnknown {
 pub(super) fn to_json_changes(comparison: &Comparison) -> JsonChanges<'_> {
     let (at_base, at_base_detail) = match &comparison.at_base {
         AtBase::Passed => ("passed", None),
+        AtBase::PassedBefore { time } => {
+            let day = dates::day_of(*time);
+            let detail = format!("on {day}, by the history");
+            ("passed", Some(Cow::Owned(detail)))
+        }
         AtBase::FailsAlike => ("fails-alike", None),
-        AtBase::FailsOtherwise { message } => ("fails-otherwise", Some(message.as_str())),
-        AtBase::NotRun { why } => ("not-run", Some(why.as_str())),
-        AtBase::NotChecked { why } => ("not-checked", Some(why.as_str())),
+        AtBase::FailsOtherwise { message } => ("fails-otherwise", Some(message.into())),
+        AtBase::NotRun { why } => ("not-run", Some(why.into())),
+        AtBase::NotChecked { why } => ("not-checked", Some(why.into())),
     };
     let intersection = &comparison.intersection;
     JsonChanges {
