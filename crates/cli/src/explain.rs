@@ -8,6 +8,7 @@ use unflake_driver::maven::capture::CaptureError;
 use unflake_driver::run_error::RunError;
 use unflake_driver::start_error::StartError;
 use unflake_history::import::ColumnError;
+use unflake_history::periods::PeriodError;
 use unflake_history::store::StoreError;
 
 use crate::Exit;
@@ -42,10 +43,6 @@ pub(crate) enum Trouble {
     Date { text: String },
     #[error("the level of confidence is not between 0 and 100 %")]
     Level,
-    #[error("the history has no runs")]
-    NoRuns,
-    #[error("there is no release `{release}` in the history; there are: {}", .there.join(", "))]
-    NoRelease { release: String, there: Vec<String> },
     #[error(transparent)]
     Columns(ColumnError),
     #[error("there is nothing to record at {path}")]
@@ -107,12 +104,6 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
             }
             Trouble::Date { .. } => "dates are written 2019-04-15",
             Trouble::Level => "--level is a share: 95% or 0.95",
-            Trouble::NoRuns => {
-                "`unflake run` adds its runs, and `unflake record` those of other tools"
-            }
-            Trouble::NoRelease { .. } => {
-                "name one of these, or leave --release out to compare days with days"
-            }
             Trouble::Columns(_) => "write --column test=TestCase, once for each column",
             Trouble::NothingToRecord { .. } => {
                 "name files, folders with *.xml, *.csv or *.ndjson in them, or `-` for standard input"
@@ -124,6 +115,18 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
     }
     if let Some(error) = error.downcast_ref::<StoreError>() {
         return advise_store(error);
+    }
+    if let Some(error) = error.downcast_ref::<PeriodError>() {
+        let text = match error {
+            PeriodError::NoRuns => {
+                "`unflake run` adds its runs, and `unflake record` those of other tools"
+            }
+            PeriodError::NoRelease { .. } => {
+                "name one of these, or leave --release out to compare days with days"
+            }
+            PeriodError::Store(error) => return advise_store(error),
+        };
+        return (help(text), Exit::Usage);
     }
     (Vec::new(), Exit::CannotRun)
 }

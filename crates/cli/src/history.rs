@@ -1,13 +1,9 @@
 //! The verbs that write and ask the history.
 
 mod anomalies;
-mod book;
 mod confidence;
-mod curve;
-mod dates;
 mod next;
 mod next_run;
-mod periods;
 pub(crate) mod place;
 mod question;
 mod rates;

@@ -9,6 +9,7 @@ mod json_lines;
 mod reports;
 mod skips;
 mod times;
+mod whole;
 mod words;
 
 use std::io::{self, BufRead, BufReader, Read};
@@ -18,6 +19,7 @@ use std::thread;
 pub use columns::{ColumnError, Columns};
 pub use skips::{Skip, Skips};
 pub use times::parse_time;
+pub use whole::{Whole, digest_of_report};
 
 use crate::batch::{Batch, Packer};
 use crate::junit::JunitError;
@@ -184,14 +186,11 @@ fn parse<F: FnMut(Batch) -> Result<(), ()>>(
     packer: Packing<'_, F>,
     skips: &mut Skips,
 ) -> Result<[u8; 32], FileError> {
-    let mut hasher = blake3::Hasher::new();
-    let said = format!("{:?} {:?} {:?}", wish.provenance, wish.columns, wish.format);
-    hasher.update(said.as_bytes());
     let mut reader = BufReader::with_capacity(
         1 << 18,
         Hashing {
             inner: input.bytes,
-            hasher,
+            hasher: hasher(wish),
         },
     );
     let format = match wish.format {
@@ -212,6 +211,14 @@ fn parse<F: FnMut(Batch) -> Result<(), ()>>(
     // What stands after the last run is part of the file too.
     io::copy(&mut reader, &mut io::sink())?;
     Ok(*reader.get_ref().hasher.finalize().as_bytes())
+}
+
+/// A digest that begins with what is said of a file.
+fn hasher(wish: &Wish) -> blake3::Hasher {
+    let mut hasher = blake3::Hasher::new();
+    let said = format!("{:?} {:?} {:?}", wish.provenance, wish.columns, wish.format);
+    hasher.update(said.as_bytes());
+    hasher
 }
 
 struct Hashing {

@@ -7,7 +7,7 @@ use unflake_core::quantify::information::Belief;
 use unflake_core::quantify::rerun_order::{Candidate, LEAST_SECONDS, RerunOrder, rank};
 use unflake_core::quantify::sample::Sample;
 
-use super::book::{Before, Entry};
+use unflake_history::book::{Before, Entry};
 use super::question::{Head, Question, to_json};
 use super::rates::rest;
 use super::unstable::to_prior;

@@ -18,7 +18,7 @@ use unflake_driver::fleet::Interrupter;
 use unflake_driver::run_error::RunError;
 use unflake_driver::session::{Session, Wish};
 
-use super::book::Entry;
+use unflake_history::book::Entry;
 use super::next::to_candidate;
 use super::question::Question;
 use super::recorder::Recorder;

@@ -6,8 +6,8 @@ use unflake_core::quantify::interval::{Interval, wilson};
 use unflake_core::quantify::quantile::quantile;
 use unflake_core::quantify::sample::Sample;
 
-use super::book::{Before, Entry};
-use super::curve::share;
+use unflake_history::book::{Before, Entry};
+use unflake_core::quantify::curve::share;
 use super::question::{Head, Question, to_json};
 use super::{print, table};
 use crate::Exit;

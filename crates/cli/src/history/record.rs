@@ -14,7 +14,8 @@ use unflake_history::sqlite::Missing;
 use unflake_history::store::Appended;
 
 use super::question::to_json;
-use super::{dates, place, print, table};
+use super::{place, print, table};
+use unflake_history::dates;
 use crate::Exit;
 use crate::explain::Trouble;
 use crate::history_args::{FormatArg, InputArg, RecordArgs};

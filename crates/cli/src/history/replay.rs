@@ -11,7 +11,7 @@ use unflake_core::quantify::rerun_order::{Candidate, Recorded, RerunOrder, repla
 use unflake_core::quantify::sample::{Sample, to_float};
 use unflake_history::store::Store;
 
-use super::book::Entry;
+use unflake_history::book::Entry;
 use super::next::to_candidate;
 use super::question::{Head, Question, to_json};
 use super::rates::{JsonLine, to_data};
