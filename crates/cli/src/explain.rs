@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Error;
 use camino::Utf8PathBuf;
+use unflake_dashboard::ServeError;
+use unflake_dashboard::tokens::TokenError;
 use unflake_driver::maven::capture::CaptureError;
 use unflake_driver::run_error::RunError;
 use unflake_driver::start_error::StartError;
@@ -116,6 +118,12 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
     if let Some(error) = error.downcast_ref::<StoreError>() {
         return advise_store(error);
     }
+    if let Some(error) = error.downcast_ref::<ServeError>() {
+        return advise_serve(error);
+    }
+    if let Some(error) = error.downcast_ref::<TokenError>() {
+        return (help(advise_token(error)), Exit::Usage);
+    }
     if let Some(error) = error.downcast_ref::<PeriodError>() {
         let text = match error {
             PeriodError::NoRuns => {
@@ -168,6 +176,38 @@ fn advise_capture(error: &CaptureError) -> (Vec<(&'static str, String)>, Exit) {
     };
     parts.push(("help:", help.to_owned()));
     (parts, Exit::CannotRun)
+}
+
+fn advise_serve(error: &ServeError) -> (Vec<(&'static str, String)>, Exit) {
+    let (text, exit) = match error {
+        ServeError::NeedsTokens { .. } => (
+            "`unflake token add NAME --role edit --tokens FILE` makes one; then start with --tokens FILE, \
+             or listen on 127.0.0.1",
+            Exit::Usage,
+        ),
+        ServeError::Listen { .. } => (
+            "another program may use the port: name another with --listen 127.0.0.1:PORT",
+            Exit::CannotRun,
+        ),
+        ServeError::Start(_) => (
+            "check the limits on threads and open files",
+            Exit::CannotRun,
+        ),
+        ServeError::Store(error) => return advise_store(error),
+    };
+    (vec![("help:", text.to_owned())], exit)
+}
+
+fn advise_token(error: &TokenError) -> &'static str {
+    match error {
+        TokenError::File { .. } => {
+            "`unflake token add NAME --role report` makes it; --tokens names another"
+        }
+        TokenError::Syntax { .. } => "name another with --tokens, or make it anew",
+        TokenError::Taken { .. } => "revoke it first, or choose another name",
+        TokenError::Missing { .. } => "`unflake token list` shows those that there are",
+        TokenError::Random => "try again in a moment",
+    }
 }
 
 fn advise_store(error: &StoreError) -> (Vec<(&'static str, String)>, Exit) {

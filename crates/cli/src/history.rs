@@ -5,7 +5,7 @@ mod confidence;
 mod next;
 mod next_run;
 pub(crate) mod place;
-mod question;
+pub(crate) mod question;
 mod rates;
 mod record;
 pub(crate) mod recorder;
@@ -35,7 +35,7 @@ pub(crate) fn answer(verb: &HistoryVerb) -> anyhow::Result<Exit> {
 }
 
 /// Writes a result to standard output.
-fn print(text: &str) -> anyhow::Result<()> {
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
     let written = writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush());
     match written {

@@ -63,11 +63,15 @@ fn wild(pattern: &[u8], text: &[u8]) -> bool {
     match pattern {
         [] => text.is_empty(),
         [b'*', b'*', b'/', rest @ ..] => {
-            wild(rest, text) || (0..text.len()).any(|at| text[at] == b'/' && wild(rest, &text[at + 1..]))
+            wild(rest, text)
+                || (0..text.len()).any(|at| text[at] == b'/' && wild(rest, &text[at + 1..]))
         }
         [b'*', b'*', rest @ ..] => (0..=text.len()).any(|at| wild(rest, &text[at..])),
         [b'*', rest @ ..] => {
-            let end = text.iter().position(|one| *one == b'/').unwrap_or(text.len());
+            let end = text
+                .iter()
+                .position(|one| *one == b'/')
+                .unwrap_or(text.len());
             (0..=end).any(|at| wild(rest, &text[at..]))
         }
         [b'?', rest @ ..] => text.first().is_some_and(|one| *one != b'/') && wild(rest, &text[1..]),

@@ -15,7 +15,10 @@ use crate::problem::Problem;
 /// A page.
 pub(crate) fn html(status: StatusCode, markup: Markup) -> Response {
     let text = markup.into_string();
-    let kind = (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    let kind = (
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/html; charset=utf-8"),
+    );
     (status, [kind, NO_STORE], text).into_response()
 }
 
@@ -43,7 +46,11 @@ pub(crate) fn text(kind: &'static str, text: String) -> Response {
 pub(crate) fn go_to(path: &str) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;
-    let path = if path.starts_with('/') && !path.starts_with("//") { path } else { "/" };
+    let path = if path.starts_with('/') && !path.starts_with("//") {
+        path
+    } else {
+        "/"
+    };
     let place = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
     response.headers_mut().insert(LOCATION, place);
     response
@@ -65,10 +72,14 @@ pub(crate) fn refuse(problem: &Problem, for_programs: bool, who: &Who) -> Respon
         html(status, page::trouble::page(who, problem))
     };
     if matches!(problem, Problem::Busy(_)) {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("2"));
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from_static("2"));
     }
     if matches!(problem, Problem::Unknown) && for_programs {
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        response
+            .headers_mut()
+            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     response
 }

@@ -53,7 +53,11 @@ fn good(value: &impl serde::Serialize) -> Response {
     answer::json(StatusCode::OK, value)
 }
 
-pub(crate) async fn triage(State(app): State<Arc<App>>, Asked(who): Asked, Query(fields): Asking) -> Response {
+pub(crate) async fn triage(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Query(fields): Asking,
+) -> Response {
     let result = async {
         who.need(Role::Read)?;
         let wanted = Fields(fields).to_triage()?;
@@ -63,11 +67,17 @@ pub(crate) async fn triage(State(app): State<Arc<App>>, Asked(who): Asked, Query
     answered(&who, result.await)
 }
 
-pub(crate) async fn tests(State(app): State<Arc<App>>, Asked(who): Asked, Query(fields): Asking) -> Response {
+pub(crate) async fn tests(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Query(fields): Asking,
+) -> Response {
     let result = async {
         who.need(Role::Read)?;
         let wanted = Fields(fields).to_tests()?;
-        let found = app.ask(move |app, _, snapshot| Ok(TestsList::read(snapshot, &app.options.owners, &wanted)));
+        let found = app.ask(move |app, _, snapshot| {
+            Ok(TestsList::read(snapshot, &app.options.owners, &wanted))
+        });
         Ok(good(&found.await?))
     };
     answered(&who, result.await)
@@ -75,28 +85,41 @@ pub(crate) async fn tests(State(app): State<Arc<App>>, Asked(who): Asked, Query(
 
 /// The number in a path; one that is none belongs to no test.
 pub(crate) fn to_number(text: &str) -> Result<u32, Problem> {
-    text.parse().map_err(|_| Problem::NotFound("there is no such test".to_owned()))
+    text.parse()
+        .map_err(|_| Problem::NotFound("there is no such test".to_owned()))
 }
 
-pub(crate) async fn test(State(app): State<Arc<App>>, Asked(who): Asked, Path(number): Path<String>) -> Response {
+pub(crate) async fn test(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Path(number): Path<String>,
+) -> Response {
     let result = async {
         who.need(Role::Read)?;
         let number = to_number(&number)?;
         let found = app.ask(move |app, store, snapshot| {
             let found = OneTest::read(store, snapshot, &app.options.owners, number)?;
-            found.ok_or_else(|| Problem::NotFound("there is no such test, or it has not run lately".to_owned()))
+            found.ok_or_else(|| {
+                Problem::NotFound("there is no such test, or it has not run lately".to_owned())
+            })
         });
         Ok(good(&found.await?))
     };
     answered(&who, result.await)
 }
 
-pub(crate) async fn suite(State(app): State<Arc<App>>, Asked(who): Asked, Query(fields): Asking) -> Response {
+pub(crate) async fn suite(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Query(fields): Asking,
+) -> Response {
     let result = async {
         who.need(Role::Read)?;
         let release = Fields(fields).text("release")?.map(ToOwned::to_owned);
         let found = app.ask(move |app, store, snapshot| {
-            let found = app.suites.read(store, snapshot, &app.options.periods, release.as_deref())?;
+            let found =
+                app.suites
+                    .read(store, snapshot, &app.options.periods, release.as_deref())?;
             found.ok_or_else(|| Problem::NotFound("there is no such release".to_owned()))
         });
         Ok(good(&*found.await?))
@@ -115,7 +138,8 @@ pub(crate) async fn next(State(app): State<Arc<App>>, Asked(who): Asked) -> Resp
 
 pub(crate) async fn quarantine(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
     let result = async {
-        who.need(Role::Read).or_else(|problem| who.need(Role::Report).map_err(|_| problem))?;
+        who.need(Role::Read)
+            .or_else(|problem| who.need(Role::Report).map_err(|_| problem))?;
         Ok(good(&read_quarantine(&app).await?))
     };
     answered(&who, result.await)
@@ -124,7 +148,8 @@ pub(crate) async fn quarantine(State(app): State<Arc<App>>, Asked(who): Asked) -
 /// The list for `unflake run`, which a CI job may read with the token that it sends reports with.
 pub(crate) async fn quarantine_file(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
     let result = async {
-        who.need(Role::Read).or_else(|problem| who.need(Role::Report).map_err(|_| problem))?;
+        who.need(Role::Read)
+            .or_else(|problem| who.need(Role::Report).map_err(|_| problem))?;
         let found = read_quarantine(&app).await?;
         Ok(answer::text("application/toml", found.to_toml()))
     };
@@ -134,7 +159,12 @@ pub(crate) async fn quarantine_file(State(app): State<Arc<App>>, Asked(who): Ask
 pub(crate) async fn read_quarantine(app: &Arc<App>) -> Result<Quarantine, Problem> {
     let found = app.ask(|app, store, snapshot| {
         let now = dates::now();
-        Ok(Quarantine::read(store, &snapshot.said, app.options.release, now)?)
+        Ok(Quarantine::read(
+            store,
+            &snapshot.said,
+            app.options.release,
+            now,
+        )?)
     });
     found.await
 }
@@ -159,14 +189,19 @@ pub(crate) async fn label(State(app): State<Arc<App>>, Asked(who): Asked, body: 
         who.need(Role::Edit)?;
         let saying = parse(&body)?;
         say(&app, &who, saying).await?;
-        let score = app.ask(|_, _, snapshot| Ok(Score::of(&snapshot.said))).await?;
-        Ok(good(&json!({"schema": "unflake.label/1", "ranking": score})))
+        let score = app
+            .ask(|_, _, snapshot| Ok(Score::of(&snapshot.said)))
+            .await?;
+        Ok(good(
+            &json!({"schema": "unflake.label/1", "ranking": score}),
+        ))
     };
     answered(&who, result.await)
 }
 
 pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|error| Problem::Bad(format!("the body is not as it should be: {error}")))
+    serde_json::from_slice(body)
+        .map_err(|error| Problem::Bad(format!("the body is not as it should be: {error}")))
 }
 
 /// Text that people wrote into a field.
@@ -257,14 +292,23 @@ pub(crate) async fn admit(State(app): State<Arc<App>>, Asked(who): Asked, body: 
 pub(crate) async fn put_in(app: &Arc<App>, who: &Who, admission: Admission) -> Result<(), Problem> {
     let reason = check_text("reason", &admission.reason, 500)?;
     if reason.is_empty() {
-        return Err(Problem::Bad("say why the test goes into quarantine".to_owned()));
+        return Err(Problem::Bad(
+            "say why the test goes into quarantine".to_owned(),
+        ));
     }
     let owner = check_text("owner", &admission.owner, 200)?;
-    let fields = Fields(BTreeMap::from([("until".to_owned(), admission.until.clone())]));
-    let until = fields.day("until")?.ok_or_else(|| Problem::Bad("say until when".to_owned()))?;
+    let fields = Fields(BTreeMap::from([(
+        "until".to_owned(),
+        admission.until.clone(),
+    )]));
+    let until = fields
+        .day("until")?
+        .ok_or_else(|| Problem::Bad("say until when".to_owned()))?;
     let today = dates::day_of(dates::now());
     if until < today || until > today + 366 {
-        return Err(Problem::Bad("a quarantine ends today or later, and within a year".to_owned()));
+        return Err(Problem::Bad(
+            "a quarantine ends today or later, and within a year".to_owned(),
+        ));
     }
     let terms = Terms {
         reason,
@@ -275,13 +319,20 @@ pub(crate) async fn put_in(app: &Arc<App>, who: &Who, admission: Admission) -> R
     write_about(app, who, admission.test, (QUARANTINED, value)).await
 }
 
-pub(crate) async fn leave(State(app): State<Arc<App>>, Asked(who): Asked, Path(number): Path<String>) -> Response {
+pub(crate) async fn leave(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Path(number): Path<String>,
+) -> Response {
     let result = async {
         who.need(Role::Edit)?;
         let number = to_number(&number)?;
-        let is_there = app.ask(move |_, _, snapshot| Ok(snapshot.said.quarantined.contains_key(&number)));
+        let is_there =
+            app.ask(move |_, _, snapshot| Ok(snapshot.said.quarantined.contains_key(&number)));
         if !is_there.await? {
-            return Err(Problem::NotFound("this test is not in quarantine".to_owned()));
+            return Err(Problem::NotFound(
+                "this test is not in quarantine".to_owned(),
+            ));
         }
         let why = format!("taken out by {}", who.name);
         write_about(&app, &who, number, (RESOLVED, why)).await?;

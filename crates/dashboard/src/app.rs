@@ -93,7 +93,10 @@ impl App {
         store.prepare_board()?;
         let metrics = Arc::new(Metrics::default());
         let (grown, _) = broadcast::channel(16);
-        let writer = Writer::start(Sqlite::open(&options.store, Missing::Make)?, options.release);
+        let writer = Writer::start(
+            Sqlite::open(&options.store, Missing::Make)?,
+            options.release,
+        );
         let snapshot = Snapshot::read(&store, &options.periods, None)?;
         Ok(Self {
             writer,

@@ -30,10 +30,20 @@ pub(crate) async fn badge(State(app): State<Arc<App>>, Asked(who): Asked) -> Res
                     rate if rate < 0.05 => "#a16207",
                     _ => "#b91c1c",
                 };
-                (format!("{} of {}", words::count(flaky as u64), words::count(all as u64)), colour)
+                (
+                    format!(
+                        "{} of {}",
+                        words::count(flaky as u64),
+                        words::count(all as u64)
+                    ),
+                    colour,
+                )
             }
         };
-        Ok(answer::text("image/svg+xml", draw("flaky tests", &text, colour)))
+        Ok(answer::text(
+            "image/svg+xml",
+            draw("flaky tests", &text, colour),
+        ))
     };
     answered(&who, result.await)
 }

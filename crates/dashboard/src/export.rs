@@ -47,7 +47,8 @@ pub(crate) async fn tests(
     answered(&who, result.await)
 }
 
-const HEAD: &str = "test,runs,flaky_failures,rate,low,high,stable_rate,last_flake,owner,quarantined\r\n";
+const HEAD: &str =
+    "test,runs,flaky_failures,rate,low,high,stable_rate,last_flake,owner,quarantined\r\n";
 
 fn line(row: &Row) -> String {
     let number = |value: Option<f64>| value.map(|one| format!("{one:.6}")).unwrap_or_default();

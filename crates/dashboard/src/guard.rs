@@ -104,7 +104,10 @@ pub(crate) async fn guard(
     };
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        headers.insert(
+            HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        );
     }
     if let Some(session) = fresh
         && !for_programs
@@ -152,7 +155,9 @@ fn identify(app: &App, headers: &HeaderMap) -> (Who, Option<Session>) {
         };
         return (who, (!known).then_some(session));
     };
-    let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer = headers
+        .get(AUTHORIZATION)
+        .and_then(|value| value.to_str().ok());
     let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
     if let Some(token) = bearer.and_then(|secret| file.find(secret.trim())) {
         let who = Who {
@@ -168,7 +173,10 @@ fn identify(app: &App, headers: &HeaderMap) -> (Who, Option<Session>) {
     let known = cookie.is_some();
     let session = cookie.unwrap_or_else(|| app.sessions.open(None));
     let who = Who {
-        name: token.as_ref().map(|token| token.name.clone()).unwrap_or_default(),
+        name: token
+            .as_ref()
+            .map(|token| token.name.clone())
+            .unwrap_or_default(),
         form_word: Some(app.sessions.form_word(&session)),
         token,
         is_open: false,
@@ -177,7 +185,10 @@ fn identify(app: &App, headers: &HeaderMap) -> (Who, Option<Session>) {
 }
 
 fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let lines = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let lines = headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';'));
     pairs.filter_map(|pair| pair.trim().strip_prefix(session::COOKIE)?.strip_prefix('='))
 }
@@ -195,7 +206,9 @@ fn check(app: &App, method: &Method, headers: &HeaderMap) -> Result<(), Problem>
     if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return Ok(());
     }
-    let site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
+    let site = headers
+        .get("sec-fetch-site")
+        .and_then(|value| value.to_str().ok());
     let is_other_site = site.is_some_and(|site| !matches!(site, "same-origin" | "none"));
     let is_other_origin = text(&ORIGIN).is_some_and(|origin| {
         let name = origin.split_once("://").map_or(origin, |(_, name)| name);
@@ -224,10 +237,22 @@ mod tests {
 
     #[test]
     fn only_names_of_this_machine_are_this_machine() {
-        for host in ["localhost", "LOCALHOST:7777", "127.0.0.1:1", "[::1]:80", "127.0.0.9"] {
+        for host in [
+            "localhost",
+            "LOCALHOST:7777",
+            "127.0.0.1:1",
+            "[::1]:80",
+            "127.0.0.9",
+        ] {
             assert!(is_this_machine(host), "{host}");
         }
-        for host in ["", "evil.example", "127.0.0.1.evil.example", "10.0.0.1:7777", "[::2]:1"] {
+        for host in [
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "10.0.0.1:7777",
+            "[::2]:1",
+        ] {
             assert!(!is_this_machine(host), "{host}");
         }
     }

@@ -16,14 +16,20 @@ use crate::tokens::Role;
 /// Well if the store answers. Nothing else is told, so nobody needs a token for it.
 pub(crate) async fn healthz(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
     let looked = app.ask(|_, store, _| Ok(store.extent()?)).await;
-    answered(&who, looked.map(|_| answer::json(StatusCode::OK, &json!({"status": "ok"}))))
+    answered(
+        &who,
+        looked.map(|_| answer::json(StatusCode::OK, &json!({"status": "ok"}))),
+    )
 }
 
 pub(crate) async fn metrics(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
     let result = async {
         who.need(Role::Read)?;
         let found = app.ask(|app, store, snapshot| {
-            let tests = snapshot.known.as_ref().map_or(0, |known| known.entries.len());
+            let tests = snapshot
+                .known
+                .as_ref()
+                .map_or(0, |known| known.entries.len());
             let size = std::fs::metadata(&app.options.store).map_or(0, |data| data.len());
             Ok(Gauges {
                 tests,
@@ -32,7 +38,10 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>, Asked(who): Asked) -> R
             })
         });
         let text = app.metrics.write(found.await?);
-        Ok(answer::text("text/plain; version=0.0.4; charset=utf-8", text))
+        Ok(answer::text(
+            "text/plain; version=0.0.4; charset=utf-8",
+            text,
+        ))
     };
     answered(&who, result.await)
 }

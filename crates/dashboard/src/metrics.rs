@@ -53,34 +53,71 @@ impl Metrics {
         let family = |name: &str, kind: &str, help: &str| {
             format!("# HELP {name} {help}\n# TYPE {name} {kind}\n")
         };
-        text += &family("unflake_reports_total", "counter", "Reports by what was done with them.");
+        text += &family(
+            "unflake_reports_total",
+            "counter",
+            "Reports by what was done with them.",
+        );
         for (result, counter) in [
             ("added", &self.reports_added),
             ("known", &self.reports_known),
             ("refused", &self.reports_refused),
         ] {
             // Writing into a string cannot fail.
-            let _ = writeln!(text, "unflake_reports_total{{result=\"{result}\"}} {}", load(counter));
+            let _ = writeln!(
+                text,
+                "unflake_reports_total{{result=\"{result}\"}} {}",
+                load(counter)
+            );
         }
-        text += &family("unflake_runs_added_total", "counter", "Runs added by reports.");
+        text += &family(
+            "unflake_runs_added_total",
+            "counter",
+            "Runs added by reports.",
+        );
         let _ = writeln!(text, "unflake_runs_added_total {}", load(&self.runs_added));
         for (name, help, value) in [
-            ("unflake_listeners", "Open streams of events.", load(&self.listeners)),
-            ("unflake_tests", "Tests with runs in the current periods.", gauges.tests as u64),
-            ("unflake_runs", "Runs in the history.", gauges.runs.unsigned_abs()),
-            ("unflake_store_bytes", "Size of the history on disk.", gauges.bytes),
+            (
+                "unflake_listeners",
+                "Open streams of events.",
+                load(&self.listeners),
+            ),
+            (
+                "unflake_tests",
+                "Tests with runs in the current periods.",
+                gauges.tests as u64,
+            ),
+            (
+                "unflake_runs",
+                "Runs in the history.",
+                gauges.runs.unsigned_abs(),
+            ),
+            (
+                "unflake_store_bytes",
+                "Size of the history on disk.",
+                gauges.bytes,
+            ),
         ] {
             text += &family(name, "gauge", help);
             let _ = writeln!(text, "{name} {value}");
         }
-        text += &family("unflake_http_requests_total", "counter", "Requests by route and status.");
-        for ((route, status), count) in self.requests.lock().expect("nobody panics with it").iter() {
+        text += &family(
+            "unflake_http_requests_total",
+            "counter",
+            "Requests by route and status.",
+        );
+        for ((route, status), count) in self.requests.lock().expect("nobody panics with it").iter()
+        {
             let _ = writeln!(
                 text,
                 "unflake_http_requests_total{{route=\"{route}\",status=\"{status}\"}} {count}"
             );
         }
-        text += &family("unflake_http_seconds", "histogram", "Time to answer by route.");
+        text += &family(
+            "unflake_http_seconds",
+            "histogram",
+            "Time to answer by route.",
+        );
         for (route, (under, all, sum)) in self.times.lock().expect("nobody panics with it").iter() {
             for (count, bound) in under.iter().zip(BOUNDS) {
                 let _ = writeln!(

@@ -43,7 +43,11 @@ impl Next {
             return Self::default();
         };
         // A test that does not run any more may be gone.
-        let current: Vec<_> = known.entries.iter().filter(|one| one.is_current()).collect();
+        let current: Vec<_> = known
+            .entries
+            .iter()
+            .filter(|one| one.is_current())
+            .collect();
         let candidates: Vec<Candidate> = current
             .iter()
             .map(|entry| Candidate {
@@ -80,11 +84,12 @@ impl Next {
 /// Why a run of this test tells much.
 fn explain(candidate: Candidate, changed: f64) -> String {
     let (baseline, current) = (candidate.baseline, candidate.current);
-    let quick = if Duration::from_secs_f64(candidate.seconds.clamp(0.0, 1e6)) < Duration::from_secs(1) {
-        ", and a run is quick"
-    } else {
-        ""
-    };
+    let quick =
+        if Duration::from_secs_f64(candidate.seconds.clamp(0.0, 1e6)) < Duration::from_secs(1) {
+            ", and a run is quick"
+        } else {
+            ""
+        };
     if baseline.runs() == 0 {
         return format!("it has no baseline yet{quick}");
     }
@@ -92,7 +97,9 @@ fn explain(candidate: Candidate, changed: f64) -> String {
         return format!("it ran little since the baseline{quick}");
     }
     if changed >= 0.9 {
-        return format!("it probably fails more often than it did: another run makes that sure{quick}");
+        return format!(
+            "it probably fails more often than it did: another run makes that sure{quick}"
+        );
     }
     if changed >= 0.1 {
         return format!("whether it has changed is open{quick}");

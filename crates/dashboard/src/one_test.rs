@@ -126,13 +126,16 @@ impl OneTest {
         let mut days: Vec<Day> = entry.before.clone();
         days.extend(&entry.course.days);
         let flagged = known.instabilities[place].flagged;
-        let change = flagged
-            .and_then(|flagged| when(&entry.course, &entry.before, flagged, Level::DEFAULT));
+        let change =
+            flagged.and_then(|flagged| when(&entry.course, &entry.before, flagged, Level::DEFAULT));
         let quarantine = Resident::of(store, snapshot, entry)?;
         Ok(Some(Self {
             row: to_row(snapshot, known, owners, place),
             period: known.periods.named.sentence(),
-            last_runs: last_runs.into_iter().map(|run| to_shown(run, snapshot)).collect(),
+            last_runs: last_runs
+                .into_iter()
+                .map(|run| to_shown(run, snapshot))
+                .collect(),
             days: days.into_iter().map(to_day).collect(),
             change: change.map(to_change),
             signatures: signatures(store, entry)?,
@@ -213,11 +216,7 @@ fn signatures(store: &Sqlite, entry: &Entry) -> Result<Vec<Signature>, StoreErro
 }
 
 /// The tests that failed in the same reports of the last month.
-fn companions(
-    store: &Sqlite,
-    known: &Known,
-    entry: &Entry,
-) -> Result<Vec<Companion>, StoreError> {
+fn companions(store: &Sqlite, known: &Known, entry: &Entry) -> Result<Vec<Companion>, StoreError> {
     let last = known.periods.current.period.last;
     let span = (
         i64::from(last - BASELINE_DAYS) * DAY,
@@ -249,7 +248,10 @@ fn companions(
         })
         .collect();
     found.sort_by(|one, other| {
-        other.together.cmp(&one.together).then_with(|| one.test.cmp(&other.test))
+        other
+            .together
+            .cmp(&one.together)
+            .then_with(|| one.test.cmp(&other.test))
     });
     found.truncate(COMPANIONS);
     Ok(found)

@@ -101,7 +101,11 @@ pub(crate) fn spark(days: &[Day]) -> String {
     );
     for (place, day) in shown.iter().enumerate() {
         let rate = share(day.failures as usize, day.runs as usize);
-        let height = if day.failures == 0 { 1.5 } else { 2.0 + rate * 18.0 };
+        let height = if day.failures == 0 {
+            1.5
+        } else {
+            2.0 + rate * 18.0
+        };
         let class = if day.failures == 0 { "pass" } else { "fail" };
         let _ = write!(
             svg,

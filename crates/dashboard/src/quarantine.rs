@@ -69,9 +69,18 @@ impl Quarantine {
             Ok::<_, StoreError>(found)
         };
         let mut residents = to_all(&said.quarantined)?;
-        residents.sort_by(|one, other| one.until.cmp(&other.until).then_with(|| one.test.cmp(&other.test)));
+        residents.sort_by(|one, other| {
+            one.until
+                .cmp(&other.until)
+                .then_with(|| one.test.cmp(&other.test))
+        });
         let mut left = to_all(&said.left)?;
-        left.sort_by(|one, other| other.left_at.cmp(&one.left_at).then_with(|| one.test.cmp(&other.test)));
+        left.sort_by(|one, other| {
+            other
+                .left_at
+                .cmp(&one.left_at)
+                .then_with(|| one.test.cmp(&other.test))
+        });
         Ok(Self {
             residents,
             left,
@@ -82,7 +91,8 @@ impl Quarantine {
 
     /// The list as `unflake run` reads it.
     pub(crate) fn to_toml(&self) -> String {
-        let mut text = "# Tests that do not fail `unflake run`. Written by `unflake serve`.\n".to_owned();
+        let mut text =
+            "# Tests that do not fail `unflake run`. Written by `unflake serve`.\n".to_owned();
         for one in self.residents.iter().filter(|one| !one.is_over) {
             let mut table = toml::Table::new();
             for (key, value) in [
@@ -108,7 +118,10 @@ impl Resident {
         entry: &Entry,
     ) -> Result<Option<Self>, StoreError> {
         let quarantined = &snapshot.said.quarantined;
-        let found = entry.numbers.iter().find_map(|one| Some((*one, quarantined.get(one)?)));
+        let found = entry
+            .numbers
+            .iter()
+            .find_map(|one| Some((*one, quarantined.get(one)?)));
         let Some((number, kept)) = found else {
             return Ok(None);
         };
@@ -151,7 +164,10 @@ fn to_resident(
         runs: since.runs(),
         failures: since.failures(),
         high: wilson(since, Release::DEFAULT.level).high,
-        left: kept.left.as_ref().map(|(time, _)| dates::to_text(dates::day_of(*time))),
+        left: kept
+            .left
+            .as_ref()
+            .map(|(time, _)| dates::to_text(dates::day_of(*time))),
         left_because: kept.left.as_ref().map(|(_, why)| why.clone()),
         left_at: kept.left.as_ref().map_or(0, |(time, _)| *time),
     })

@@ -33,7 +33,9 @@ impl Fields {
         let Some(text) = self.text(name)? else {
             return Ok(None);
         };
-        let number = text.parse().map_err(|_| Problem::Bad(format!("`{name}` is no number")))?;
+        let number = text
+            .parse()
+            .map_err(|_| Problem::Bad(format!("`{name}` is no number")))?;
         Ok(Some(number))
     }
 
@@ -69,7 +71,8 @@ impl Fields {
             query: self.text("query")?.unwrap_or_default().to_owned(),
             sort,
             only,
-            page: usize::try_from(page).map_err(|_| Problem::Bad("`page` is below 1".to_owned()))?,
+            page: usize::try_from(page)
+                .map_err(|_| Problem::Bad("`page` is below 1".to_owned()))?,
         })
     }
 

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, Request, State};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use axum::http::StatusCode;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use axum::response::Response;
 use flate2::read::GzDecoder;
 use serde_json::json;
@@ -32,7 +32,11 @@ pub(crate) async fn take(
 ) -> Response {
     let result = async {
         who.need(Role::Report)?;
-        let _turn = app.report_turns.acquire().await.map_err(|_| Problem::Broken)?;
+        let _turn = app
+            .report_turns
+            .acquire()
+            .await
+            .map_err(|_| Problem::Broken)?;
         accept(&app, &Fields(fields), request).await
     };
     let result = result.await;
@@ -63,7 +67,9 @@ async fn accept(app: &App, fields: &Fields, request: Request) -> Result<Response
         };
         Whole::read(input, &wish)
     };
-    let whole = tokio::task::spawn_blocking(work).await.map_err(|_| Problem::Broken)?;
+    let whole = tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Problem::Broken)?;
     let mut whole = whole.map_err(|error| Problem::Format(error.to_string()))?;
     let digest = blake3::Hash::from_bytes(whole.digest()).to_hex();
     let skips = std::mem::take(&mut whole.skips);
@@ -97,7 +103,9 @@ fn to_format(headers: &HeaderMap) -> Option<Format> {
     match kind.split(';').next().unwrap_or_default().trim() {
         "application/xml" | "text/xml" => Some(Format::Junit),
         "text/csv" => Some(Format::Csv),
-        "application/x-ndjson" | "application/jsonl" | "application/json" => Some(Format::JsonLines),
+        "application/x-ndjson" | "application/jsonl" | "application/json" => {
+            Some(Format::JsonLines)
+        }
         _ => None,
     }
 }
@@ -107,7 +115,9 @@ async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, 
     let limit = app.options.limits.body;
     let too_large = |_| Problem::TooLarge(limit);
     let bytes = axum::body::to_bytes(body, limit).await.map_err(too_large)?;
-    let encoding = headers.get(CONTENT_ENCODING).map(|value| value.as_bytes().to_ascii_lowercase());
+    let encoding = headers
+        .get(CONTENT_ENCODING)
+        .map(|value| value.as_bytes().to_ascii_lowercase());
     match encoding.as_deref() {
         None | Some(b"" | b"identity") => Ok(bytes),
         Some(b"gzip") => {
@@ -121,9 +131,13 @@ async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, 
                     Ok(_) => Ok(Bytes::from(unpacked)),
                 }
             };
-            tokio::task::spawn_blocking(unpack).await.map_err(|_| Problem::Broken)?
+            tokio::task::spawn_blocking(unpack)
+                .await
+                .map_err(|_| Problem::Broken)?
         }
-        Some(_) => Err(Problem::Format("a body is sent as it is, or with gzip".to_owned())),
+        Some(_) => Err(Problem::Format(
+            "a body is sent as it is, or with gzip".to_owned(),
+        )),
     }
 }
 
@@ -134,10 +148,13 @@ pub(crate) async fn look(
     Path(digest): Path<String>,
 ) -> Response {
     let result = async {
-        who.need(Role::Report).or_else(|problem| who.need(Role::Read).map_err(|_| problem))?;
+        who.need(Role::Report)
+            .or_else(|problem| who.need(Role::Read).map_err(|_| problem))?;
         let wanted = blake3::Hash::from_hex(&digest)
             .map_err(|_| Problem::Bad("a digest has 64 hexadecimal digits".to_owned()))?;
-        let found = app.ask(move |_, store, _| Ok(store.has_import(wanted.as_bytes())?)).await?;
+        let found = app
+            .ask(move |_, store, _| Ok(store.has_import(wanted.as_bytes())?))
+            .await?;
         if !found {
             return Err(Problem::NotFound("there is no such report".to_owned()));
         }

@@ -60,7 +60,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/tests/{number}", get(page::test::show))
         .route("/suite", get(page::suite::show))
         .route("/next", get(page::next::show))
-        .route("/quarantine", get(page::quarantine::show).post(page::forms::admit))
+        .route(
+            "/quarantine",
+            get(page::quarantine::show).post(page::forms::admit),
+        )
         .route("/quarantine/leave", post(page::forms::leave))
         .route("/login", get(page::login::show).post(page::login::enter))
         .route("/logout", post(page::login::end))
@@ -89,8 +92,13 @@ pub(crate) fn route_name(path: &str) -> &'static str {
         "/metrics",
         "/api/v1/openapi.json",
     ];
-    let known = fixed.iter().copied().chain(API.iter().map(|(_, path)| *path));
-    let found = known.filter(|one| !one.contains('{')).find(|one| *one == path);
+    let known = fixed
+        .iter()
+        .copied()
+        .chain(API.iter().map(|(_, path)| *path));
+    let found = known
+        .filter(|one| !one.contains('{'))
+        .find(|one| *one == path);
     let prefixes = [
         ("/tests/", "/tests/{number}"),
         ("/api/v1/tests/", "/api/v1/tests/{number}"),
@@ -105,12 +113,19 @@ pub(crate) fn route_name(path: &str) -> &'static str {
 }
 
 async fn style() -> Response {
-    let sheet = [include_str!("../assets/style.css"), unflake_core::chart::svg::STYLE].concat();
+    let sheet = [
+        include_str!("../assets/style.css"),
+        unflake_core::chart::svg::STYLE,
+    ]
+    .concat();
     asset("text/css; charset=utf-8", sheet)
 }
 
 async fn script() -> Response {
-    asset("text/javascript; charset=utf-8", include_str!("../assets/board.js").to_owned())
+    asset(
+        "text/javascript; charset=utf-8",
+        include_str!("../assets/board.js").to_owned(),
+    )
 }
 
 fn asset(kind: &'static str, text: String) -> Response {
@@ -142,7 +157,10 @@ mod tests {
     #[test]
     fn what_others_put_into_a_path_is_no_label() {
         assert_eq!(route_name("/tests/17"), "/tests/{number}");
-        assert_eq!(route_name("/api/v1/reports/\"}"), "/api/v1/reports/{digest}");
+        assert_eq!(
+            route_name("/api/v1/reports/\"}"),
+            "/api/v1/reports/{digest}"
+        );
         assert_eq!(route_name("/x\"} 1\nevil"), "other");
     }
 }

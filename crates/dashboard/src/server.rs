@@ -55,7 +55,10 @@ pub fn serve(
     options: Options,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
-    let has_tokens = options.tokens.as_ref().is_some_and(|file| !file.tokens().is_empty());
+    let has_tokens = options
+        .tokens
+        .as_ref()
+        .is_some_and(|file| !file.tokens().is_empty());
     if !listen.ip().is_loopback() && !has_tokens {
         return Err(ServeError::NeedsTokens { listen });
     }

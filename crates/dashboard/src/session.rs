@@ -70,7 +70,9 @@ impl Sessions {
 
     fn sign(&self, use_for: &str, text: &str) -> String {
         let text = format!("{use_for} {text}");
-        blake3::keyed_hash(&self.key, text.as_bytes()).to_hex().to_string()
+        blake3::keyed_hash(&self.key, text.as_bytes())
+            .to_hex()
+            .to_string()
     }
 }
 
@@ -99,13 +101,22 @@ mod tests {
         let session = ours.open(Some("abc"));
         assert_eq!(ours.check(&session.value), Some(session.clone()));
         assert_eq!(theirs.check(&session.value), None);
-        for bad in ["", ".", "a.b.c.d", &session.value[1..], &format!("{}0", session.value)] {
+        for bad in [
+            "",
+            ".",
+            "a.b.c.d",
+            &session.value[1..],
+            &format!("{}0", session.value),
+        ] {
             assert_eq!(ours.check(bad), None, "{bad}");
         }
         let other = ours.open(None);
         assert_eq!(other.token, None);
         assert_ne!(ours.form_word(&session), ours.form_word(&other));
         // The word of the forms is no cookie.
-        assert_ne!(ours.form_word(&session), session.value.rsplit('.').next().unwrap());
+        assert_ne!(
+            ours.form_word(&session),
+            session.value.rsplit('.').next().unwrap()
+        );
     }
 }

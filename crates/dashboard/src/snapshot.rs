@@ -133,7 +133,10 @@ fn judge(entries: &mut [Entry]) -> Vec<Instability> {
 fn add_durations(store: &Sqlite, entries: &mut [Entry]) -> Result<(), StoreError> {
     let durations: HashMap<u32, f64> = store.durations()?.into_iter().collect();
     for entry in entries {
-        let of_entry = entry.numbers.iter().filter_map(|number| durations.get(number));
+        let of_entry = entry
+            .numbers
+            .iter()
+            .filter_map(|number| durations.get(number));
         entry.seconds = of_entry.copied().reduce(f64::max);
     }
     Ok(())

@@ -92,7 +92,9 @@ impl Suites {
     ) -> Result<Option<Arc<Suite>>, StoreError> {
         let key = release.unwrap_or_default();
         let known = self.0.lock().expect("nobody panics with it");
-        let found = known.iter().find(|(extent, name, _)| *extent == snapshot.extent && name == key);
+        let found = known
+            .iter()
+            .find(|(extent, name, _)| *extent == snapshot.extent && name == key);
         if let Some((_, _, suite)) = found {
             return Ok(Some(Arc::clone(suite)));
         }
@@ -120,7 +122,11 @@ impl Suites {
 }
 
 fn releases(store: &Sqlite) -> Result<Vec<String>, StoreError> {
-    let mut names: Vec<String> = store.streams()?.into_iter().map(|one| one.release).collect();
+    let mut names: Vec<String> = store
+        .streams()?
+        .into_iter()
+        .map(|one| one.release)
+        .collect();
     names.retain(|name| !name.is_empty());
     names.sort();
     names.dedup();
@@ -163,7 +169,11 @@ fn to_plot(chart: &Chart) -> Plot {
 }
 
 fn sorted_rates(known: &Known, sample: impl Fn(&Entry) -> Sample) -> Vec<f64> {
-    let mut rates: Vec<f64> = known.entries.iter().filter_map(|one| sample(one).rate()).collect();
+    let mut rates: Vec<f64> = known
+        .entries
+        .iter()
+        .filter_map(|one| sample(one).rate())
+        .collect();
     rates.sort_by(f64::total_cmp);
     rates
 }
@@ -194,7 +204,10 @@ fn distribution(known: &Known) -> Chart {
 }
 
 fn needed_day(entry: &Entry) -> Option<i32> {
-    let needed = runs(entry.course.baseline.rate()?, Aim::at(Level::DEFAULT, MARGIN));
+    let needed = runs(
+        entry.course.baseline.rate()?,
+        Aim::at(Level::DEFAULT, MARGIN),
+    );
     let mut so_far = 0;
     let enough = entry.course.days.iter().find(|day| {
         so_far += u64::from(day.runs);
@@ -205,7 +218,10 @@ fn needed_day(entry: &Entry) -> Option<i32> {
 
 /// Fig. 5: tests that were run often enough.
 fn confidence(known: &Known) -> Chart {
-    let with_baseline = known.entries.iter().filter(|one| one.is_current() && one.course.baseline.runs() > 0);
+    let with_baseline = known
+        .entries
+        .iter()
+        .filter(|one| one.is_current() && one.course.baseline.runs() > 0);
     let days: Vec<i32> = with_baseline.clone().filter_map(needed_day).collect();
     Chart {
         title: "Tests run often enough for 95 % confidence".to_owned(),
@@ -231,7 +247,11 @@ fn instability(known: &Known) -> Chart {
     };
     let total = known.entries.iter().filter(|one| one.is_current()).count();
     let failed: Vec<i32> = known.entries.iter().filter_map(failed).collect();
-    let flagged: Vec<i32> = known.instabilities.iter().filter_map(|one| one.flagged).collect();
+    let flagged: Vec<i32> = known
+        .instabilities
+        .iter()
+        .filter_map(|one| one.flagged)
+        .collect();
     let failed = cumulative("failed", period, &failed, total);
     let flagged = cumulative("unstable", period, &flagged, total);
     let saved = difference("saved", &failed, &flagged);
@@ -247,12 +267,28 @@ fn instability(known: &Known) -> Chart {
 
 fn summarize(known: &Known) -> Summary {
     let rates = sorted_rates(known, Entry::flaked);
-    let current: Vec<&Entry> = known.entries.iter().filter(|one| one.is_current()).collect();
-    let all = current.iter().map(|one| one.flaked()).fold(Sample::default(), Sample::plus);
-    let failed = current.iter().filter(|one| one.course.current().failures() > 0).count();
-    let unstable = known.instabilities.iter().filter(|one| one.flagged.is_some()).count();
+    let current: Vec<&Entry> = known
+        .entries
+        .iter()
+        .filter(|one| one.is_current())
+        .collect();
+    let all = current
+        .iter()
+        .map(|one| one.flaked())
+        .fold(Sample::default(), Sample::plus);
+    let failed = current
+        .iter()
+        .filter(|one| one.course.current().failures() > 0)
+        .count();
+    let unstable = known
+        .instabilities
+        .iter()
+        .filter(|one| one.flagged.is_some())
+        .count();
     let with_baseline = current.iter().filter(|one| one.course.baseline.runs() > 0);
-    let confident = with_baseline.clone().filter(|one| needed_day(one).is_some());
+    let confident = with_baseline
+        .clone()
+        .filter(|one| needed_day(one).is_some());
     Summary {
         tests: current.len(),
         runs: all.runs(),
@@ -294,13 +330,19 @@ fn count_builds(
         for failure in store.failures_between(from, to)? {
             let is_real = failure.run.bug.is_some()
                 || snapshot.said.faults.contains_key(&failure.run.number)
-                || matches!(failure.run.verdict.as_deref(), Some("broken" | "pre-existing"));
+                || matches!(
+                    failure.run.verdict.as_deref(),
+                    Some("broken" | "pre-existing")
+                );
             if !is_real {
                 hit.insert(failure.provenance);
             }
         }
     }
-    let hit = builds.iter().filter(|(number, _)| hit.contains(number)).count();
+    let hit = builds
+        .iter()
+        .filter(|(number, _)| hit.contains(number))
+        .count();
     Ok(BuildCounts {
         builds: builds.len(),
         with_failures: failing,

@@ -179,7 +179,9 @@ fn find(snapshot: &Snapshot, known: &Known, wanted: &Wanted) -> Vec<usize> {
         };
         fits && is_named(entry)
     };
-    (0..known.entries.len()).filter(|place| is_wanted(*place)).collect()
+    (0..known.entries.len())
+        .filter(|place| is_wanted(*place))
+        .collect()
 }
 
 /// Sorts as far as the page needs it.
@@ -237,7 +239,10 @@ fn runs_needed(entry: &Entry) -> Option<u64> {
 
 fn is_quarantined(snapshot: &Snapshot, entry: &Entry) -> bool {
     let quarantined = &snapshot.said.quarantined;
-    entry.numbers.iter().any(|number| quarantined.contains_key(number))
+    entry
+        .numbers
+        .iter()
+        .any(|number| quarantined.contains_key(number))
 }
 
 pub(crate) fn to_row(snapshot: &Snapshot, known: &Known, owners: &Owners, place: usize) -> Row {

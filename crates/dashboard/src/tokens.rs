@@ -134,11 +134,12 @@ impl TokenFile {
     pub fn tokens(&self) -> Vec<Token> {
         let mut known = self.known.lock().expect("nobody panics with it");
         let data = fs::metadata(&self.path);
-        let stamp = data.and_then(|data| Ok((data.modified()?, data.len()))).ok();
+        let stamp = data
+            .and_then(|data| Ok((data.modified()?, data.len())))
+            .ok();
         // On some disks two changes within a moment have the same time, so a young file is read again.
-        let is_young = stamp.is_some_and(|(time, _)| {
-            time.elapsed().is_ok_and(|age| age.as_secs() < 3)
-        });
+        let is_young =
+            stamp.is_some_and(|(time, _)| time.elapsed().is_ok_and(|age| age.as_secs() < 3));
         if stamp.is_none() || known.stamp != stamp || is_young {
             let tokens = read(&self.path).unwrap_or_default();
             *known = Read { stamp, tokens };
@@ -184,7 +185,9 @@ fn write(path: &Path, tokens: Vec<Token>) -> Result<(), TokenError> {
     };
     let contents = Contents { token: tokens };
     let text = toml::to_string(&contents).expect("tokens are plain text");
-    let text = format!("# Tokens of `unflake serve`: made by `unflake token add`. Only digests stand here.\n\n{text}");
+    let text = format!(
+        "# Tokens of `unflake serve`: made by `unflake token add`. Only digests stand here.\n\n{text}"
+    );
     // Beside the file and then in its place, so that a server never reads half of it.
     let beside = path.with_extension("new");
     let mut options = fs::OpenOptions::new();
@@ -199,7 +202,11 @@ fn write(path: &Path, tokens: Vec<Token>) -> Result<(), TokenError> {
 
 /// Adds a token to a file, which is made if it is not there, and says its secret. It is kept nowhere.
 pub fn add(path: &Path, name: &str, roles: &[Role], created: String) -> Result<String, TokenError> {
-    let mut tokens = if path.exists() { read(path)? } else { Vec::new() };
+    let mut tokens = if path.exists() {
+        read(path)?
+    } else {
+        Vec::new()
+    };
     if tokens.iter().any(|token| token.name == name) {
         return Err(TokenError::Taken {
             name: name.to_owned(),
@@ -241,7 +248,10 @@ mod tests {
         let path = folder.path().join("tokens.toml");
         let secret = add(&path, "ci", &[Role::Report], "2026-11-18".to_owned()).unwrap();
         add(&path, "ann", &[Role::Edit], String::new()).unwrap();
-        assert!(matches!(add(&path, "ci", &[], String::new()), Err(TokenError::Taken { .. })));
+        assert!(matches!(
+            add(&path, "ci", &[], String::new()),
+            Err(TokenError::Taken { .. })
+        ));
         let text = fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&secret) && !text.contains(&secret[PREFIX.len()..]));
         let file = TokenFile::open(&path).unwrap();
@@ -251,9 +261,15 @@ mod tests {
         assert!(file.tokens()[1].allows(Role::Read));
         revoke(&path, "ci").unwrap();
         assert!(file.find(&secret).is_none());
-        assert!(matches!(revoke(&path, "ci"), Err(TokenError::Missing { .. })));
+        assert!(matches!(
+            revoke(&path, "ci"),
+            Err(TokenError::Missing { .. })
+        ));
         fs::write(&path, "[[token]]\nname = 3").unwrap();
         assert!(file.tokens().is_empty());
-        assert!(matches!(TokenFile::open(&path), Err(TokenError::Syntax { .. })));
+        assert!(matches!(
+            TokenFile::open(&path),
+            Err(TokenError::Syntax { .. })
+        ));
     }
 }

@@ -156,7 +156,9 @@ impl Triage {
         ];
         lists.into_iter().find_map(|(name, list)| {
             let mut lines = list.clusters.iter().flat_map(|one| &one.lines);
-            lines.find(|line| line.number == number).map(|line| (name, line))
+            lines
+                .find(|line| line.number == number)
+                .map(|line| (name, line))
         })
     }
 }
@@ -199,7 +201,10 @@ fn to_lines(
         line.passed_reruns = numbers.iter().filter_map(|one| passed.get(one)).sum();
         let today = days.iter().find(|one| one.day == day);
         (line.failures, line.runs) = today.map_or((0, 0), |one| (one.failures, one.runs));
-        let faults = failures.iter().rev().filter_map(|one| snapshot.said.faults.get(&one.run.number));
+        let faults = failures
+            .iter()
+            .rev()
+            .filter_map(|one| snapshot.said.faults.get(&one.run.number));
         line.fault = faults.into_iter().next().cloned();
         let quarantined = &snapshot.said.quarantined;
         line.is_quarantined = numbers.iter().any(|one| quarantined.contains_key(one));
@@ -211,18 +216,15 @@ fn to_lines(
     lines.sort_by(|one, other| {
         let by_priority = other.priority.total_cmp(&one.priority);
         let by_passes = one.passed_reruns.cmp(&other.passed_reruns);
-        by_priority.then(by_passes).then_with(|| one.test.cmp(&other.test))
+        by_priority
+            .then(by_passes)
+            .then_with(|| one.test.cmp(&other.test))
     });
     Ok(lines)
 }
 
 /// The test's days up to `day`: as they are known, or counted anew for a day long past.
-fn days_of(
-    store: &Sqlite,
-    known: &Known,
-    entry: &Entry,
-    day: i32,
-) -> Result<Vec<Day>, StoreError> {
+fn days_of(store: &Sqlite, known: &Known, entry: &Entry, day: i32) -> Result<Vec<Day>, StoreError> {
     let periods = &known.periods;
     let is_rolling = periods.baseline.period.last + 1 == periods.current.period.first;
     let first = day - BASELINE_DAYS;
@@ -250,7 +252,11 @@ fn to_line(entry: &Entry, failures: &[KeptFailure], anomaly: Anomaly) -> Line {
     let now = entry.flaked();
     let interval = wilson(now, Level::DEFAULT);
     let distinct = |text: fn(&KeptFailure) -> &str| -> Vec<String> {
-        let all: BTreeSet<&str> = failures.iter().map(text).filter(|one| !one.is_empty()).collect();
+        let all: BTreeSet<&str> = failures
+            .iter()
+            .map(text)
+            .filter(|one| !one.is_empty())
+            .collect();
         all.into_iter().map(ToOwned::to_owned).collect()
     };
     Line {

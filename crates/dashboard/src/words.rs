@@ -68,7 +68,10 @@ pub(crate) fn seconds(seconds: f64) -> String {
 
 /// A revision as people write it.
 pub(crate) fn short(revision: &str) -> String {
-    let is_hash = revision.len() >= 20 && revision.chars().all(|one| one.is_ascii_hexdigit() || one == '+');
+    let is_hash = revision.len() >= 20
+        && revision
+            .chars()
+            .all(|one| one.is_ascii_hexdigit() || one == '+');
     if is_hash {
         let changed = if revision.ends_with('+') { "+" } else { "" };
         return format!("{}{changed}", &revision[..10]);
@@ -121,7 +124,10 @@ mod tests {
         assert_eq!(percent(0.5), "50 %");
         assert_eq!(percent(0.0004), "< 0.1 %");
         assert_eq!(moment(0), "1970-01-01 00:00");
-        assert_eq!(short("0123456789abcdef0123456789abcdef01234567+"), "0123456789+");
+        assert_eq!(
+            short("0123456789abcdef0123456789abcdef01234567+"),
+            "0123456789+"
+        );
         assert_eq!(short("CXP102051/27_R20A07"), "CXP102051/27_R20A07");
     }
 
@@ -129,7 +135,10 @@ mod tests {
     fn what_others_wrote_stays_text() {
         let hostile = "<script>'\"&\u{1b}[31m\u{202e}x";
         let safe = escape(hostile);
-        assert!(!safe.contains(['<', '>', '"', '\'', '\u{1b}', '\u{202e}']), "{safe}");
+        assert!(
+            !safe.contains(['<', '>', '"', '\'', '\u{1b}', '\u{202e}']),
+            "{safe}"
+        );
         assert!(!visible(hostile).contains(['\u{1b}', '\u{202e}']));
     }
 }

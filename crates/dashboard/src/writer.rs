@@ -1,7 +1,7 @@
 //! The one thread that writes: reports that wait are added together, so that the disk is waited for once.
 
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;

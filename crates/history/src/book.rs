@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
+use crate::daily::FlakyRule;
+use crate::periods::Part;
+use crate::run::TestName;
+use crate::store::{Store, StoreError};
 use unflake_core::pattern::Pattern;
 use unflake_core::quantify::sample::{Day, Sample};
 use unflake_core::quantify::unstable::Course;
 use unflake_core::reported::junit_name;
 use unflake_core::test::TestId;
-use crate::daily::FlakyRule;
-use crate::periods::Part;
-use crate::run::TestName;
-use crate::store::{Store, StoreError};
 
 /// One test.
 #[derive(Clone, Debug)]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use unflake_core::quantify::period::{Period, rolling, stable_half};
 use crate::daily::FlakyRule;
 use crate::dates;
 use crate::store::{Store, StoreError, Stream};
+use serde::Serialize;
+use unflake_core::quantify::period::{Period, rolling, stable_half};
 
 /// How long a release is tested before it is rolled out (Rehman 2019, 3.1.2).
 const CYCLE: i32 = 180;

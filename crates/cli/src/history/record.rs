@@ -15,11 +15,11 @@ use unflake_history::store::Appended;
 
 use super::question::to_json;
 use super::{place, print, table};
-use unflake_history::dates;
 use crate::Exit;
 use crate::explain::Trouble;
 use crate::history_args::{FormatArg, InputArg, RecordArgs};
 use crate::printable::printable;
+use unflake_history::dates;
 
 /// What is taken of a folder.
 const ENDINGS: [&str; 5] = ["xml", "csv", "tsv", "ndjson", "jsonl"];

@@ -14,10 +14,10 @@ use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::{Appended, Refused, Source, Store, digest_of};
 
 use super::{place, print, table};
-use unflake_history::dates;
 use crate::Exit;
 use crate::explain::Trouble;
 use crate::history_args::{DistributionArg, SimulateArgs};
+use unflake_history::dates;
 
 pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<Exit> {
     let plan = to_plan(args)?;

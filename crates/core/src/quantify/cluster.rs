@@ -96,8 +96,10 @@ mod tests {
             (Bond::Together, vec![1, 3]),
             (Bond::Alone, vec![4]),
         ];
-        let found: Vec<(Bond, Vec<usize>)> =
-            found.into_iter().map(|one| (one.bond, one.members)).collect();
+        let found: Vec<(Bond, Vec<usize>)> = found
+            .into_iter()
+            .map(|one| (one.bond, one.members))
+            .collect();
         assert_eq!(found, wanted);
     }
 

@@ -20,7 +20,11 @@ fn field<'a>(fields: &'a BTreeMap<String, String>, name: &str) -> &'a str {
     fields.get(name).map(|text| text.trim()).unwrap_or_default()
 }
 
-pub(crate) async fn label(State(app): State<Arc<App>>, Asked(who): Asked, Form(fields): Fields) -> Response {
+pub(crate) async fn label(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Form(fields): Fields,
+) -> Response {
     let result = async {
         who.need(Role::Edit)?;
         who.check_form(field(&fields, "word"))?;
@@ -45,7 +49,11 @@ pub(crate) async fn label(State(app): State<Arc<App>>, Asked(who): Asked, Form(f
     }
 }
 
-pub(crate) async fn admit(State(app): State<Arc<App>>, Asked(who): Asked, Form(fields): Fields) -> Response {
+pub(crate) async fn admit(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Form(fields): Fields,
+) -> Response {
     let result = async {
         who.need(Role::Edit)?;
         who.check_form(field(&fields, "word"))?;
@@ -63,7 +71,11 @@ pub(crate) async fn admit(State(app): State<Arc<App>>, Asked(who): Asked, Form(f
     }
 }
 
-pub(crate) async fn leave(State(app): State<Arc<App>>, Asked(who): Asked, Form(fields): Fields) -> Response {
+pub(crate) async fn leave(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Form(fields): Fields,
+) -> Response {
     let result = async {
         who.need(Role::Edit)?;
         who.check_form(field(&fields, "word"))?;

@@ -51,11 +51,16 @@ pub(crate) async fn enter(
     }
     let file = app.options.tokens.as_ref();
     let Some(token) = file.and_then(|file| file.find(field("token"))) else {
-        let page = page(&who, Some("This token is not known here, or it was revoked."));
+        let page = page(
+            &who,
+            Some("This token is not known here, or it was revoked."),
+        );
         return answer::html(StatusCode::FORBIDDEN, page);
     };
     let session = app.sessions.open(Some(&token.hash));
-    let is_secure = headers.get("x-forwarded-proto").is_some_and(|value| value == "https");
+    let is_secure = headers
+        .get("x-forwarded-proto")
+        .is_some_and(|value| value == "https");
     let mut response = answer::go_to("/");
     if let Ok(value) = HeaderValue::from_str(&session::to_header(&session, is_secure)) {
         response.headers_mut().insert(SET_COOKIE, value);

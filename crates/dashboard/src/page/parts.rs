@@ -23,7 +23,11 @@ pub(crate) fn test_link(number: u32, name: &str, copy: u32) -> Markup {
 /// A name with places where a line may end.
 pub(crate) fn breakable(name: &str) -> Markup {
     let safe = words::escape(name);
-    let open = safe.replace("::", "::<wbr>").replace('/', "/<wbr>").replace('.', ".<wbr>").replace('_', "_<wbr>");
+    let open = safe
+        .replace("::", "::<wbr>")
+        .replace('/', "/<wbr>")
+        .replace('.', ".<wbr>")
+        .replace('_', "_<wbr>");
     PreEscaped(open)
 }
 

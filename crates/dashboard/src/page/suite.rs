@@ -30,7 +30,9 @@ pub(crate) async fn show(
         who.need(Role::Read)?;
         let release = Fields(fields).text("release")?.map(ToOwned::to_owned);
         app.ask(move |app, store, snapshot| {
-            let found = app.suites.read(store, snapshot, &app.options.periods, release.as_deref())?;
+            let found =
+                app.suites
+                    .read(store, snapshot, &app.options.periods, release.as_deref())?;
             found.ok_or_else(|| Problem::NotFound("There is no such release".to_owned()))
         })
         .await

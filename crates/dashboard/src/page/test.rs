@@ -220,8 +220,17 @@ fn kind(outcome: &str) -> &'static str {
 }
 
 fn place(run: &Shown) -> String {
-    let job = if run.job.is_empty() { String::new() } else { format!("job {}", run.job) };
-    let parts = [run.environment.clone(), job, run.branch.clone(), run.release.clone()];
+    let job = if run.job.is_empty() {
+        String::new()
+    } else {
+        format!("job {}", run.job)
+    };
+    let parts = [
+        run.environment.clone(),
+        job,
+        run.branch.clone(),
+        run.release.clone(),
+    ];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     words::visible(&parts.join(", "))
 }

@@ -85,13 +85,21 @@ fn describe(only: Only) -> &'static str {
 }
 
 fn address(list: &TestsList, sort: &str) -> String {
-    format!("query={}&only={}&sort={sort}", encode(&list.query), list.only)
+    format!(
+        "query={}&only={}&sort={sort}",
+        encode(&list.query),
+        list.only
+    )
 }
 
 fn table(list: &TestsList) -> Markup {
     let head = |sort: &'static str, name: &'static str, class: &'static str| {
         let is_sorted = list.sort == sort;
-        let order = if sort == "name" { "ascending" } else { "descending" };
+        let order = if sort == "name" {
+            "ascending"
+        } else {
+            "descending"
+        };
         html! {
             th class=(class) scope="col" aria-sort=[is_sorted.then_some(order)] {
                 a href={ "/tests?" (address(list, sort)) } { (name) @if is_sorted { span aria-hidden="true" { " ▾" } } }

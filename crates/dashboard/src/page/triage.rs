@@ -31,7 +31,10 @@ pub(crate) async fn show(
         let wanted = Fields(fields).to_triage()?;
         app.ask(move |app, store, snapshot| {
             let mut found = Triage::read(store, snapshot, &wanted)?;
-            let lists = [&mut found.potential_product_faults, &mut found.potential_flaky_failures];
+            let lists = [
+                &mut found.potential_product_faults,
+                &mut found.potential_flaky_failures,
+            ];
             let lines = lists.into_iter().flat_map(|list| &mut list.clusters);
             for line in lines.flat_map(|cluster| &mut cluster.lines) {
                 line.owner = app.options.owners.of_test(&line.test).to_owned();
@@ -251,7 +254,11 @@ fn verdict_tag(verdict: &str, rung: Option<&str>) -> Markup {
 
 fn place(line: &Line) -> Markup {
     let parts = [line.environments.join(", "), jobs(line)];
-    let package = if line.revision.is_empty() { &line.release } else { &line.revision };
+    let package = if line.revision.is_empty() {
+        &line.release
+    } else {
+        &line.revision
+    };
     html! {
         div { time { (words::clock(line.time)) } " " (words::visible(&words::short(package))) }
         @for part in parts.iter().filter(|part| !part.is_empty()) {

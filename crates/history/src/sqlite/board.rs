@@ -203,8 +203,9 @@ impl Sqlite {
 
     /// A run by its number, with its test's number and its stream's.
     pub fn run_by_number(&self, number: i64) -> Result<Option<(u32, u32, KeptRun)>, StoreError> {
-        let one =
-            format!("SELECT {KEPT}, run.test, provenance.stream FROM run {JOINED} WHERE run.id = ?1");
+        let one = format!(
+            "SELECT {KEPT}, run.test, provenance.stream FROM run {JOINED} WHERE run.id = ?1"
+        );
         let found = self.read(&one, [number], |row| {
             Ok((row.get(14)?, row.get(15)?, to_kept(row)?))
         })?;

@@ -34,7 +34,8 @@ impl Labelled {
             let verdict = row.get_ref(4)?.as_str_or_null()?.map(ToOwned::to_owned);
             let verdict = verdict.as_deref();
             // What was known to be real was never counted as flaky.
-            let was_real = has_bug || !verdict.is_some_and(says_flaky) && verdict.is_some_and(says_real);
+            let was_real =
+                has_bug || !verdict.is_some_and(says_flaky) && verdict.is_some_and(says_real);
             let is_counted = match rule {
                 FlakyRule::Bug => !has_bug,
                 FlakyRule::Evidence | FlakyRule::Verdict | FlakyRule::Revision => !was_real,
