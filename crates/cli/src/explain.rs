@@ -49,6 +49,8 @@ pub(crate) enum Trouble {
     Columns(ColumnError),
     #[error("there is nothing to record at {path}")]
     NothingToRecord { path: Utf8PathBuf },
+    #[error("`{url}` is no address of a server")]
+    Server { url: String },
     #[error("no test of the history is in this project")]
     NothingToRun,
     #[error("the current folder's name is not valid UTF-8: {}", .path.display())]
@@ -110,6 +112,7 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
             Trouble::NothingToRecord { .. } => {
                 "name files, folders with *.xml, *.csv or *.ndjson in them, or `-` for standard input"
             }
+            Trouble::Server { .. } => "an address is written http://127.0.0.1:7777 or https://…",
             Trouble::NothingToRun => "`unflake list` shows the tests of this project",
             Trouble::FolderName { .. } => "move the project to a folder with a plain name",
         };

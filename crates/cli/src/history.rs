@@ -10,6 +10,7 @@ mod rates;
 mod record;
 pub(crate) mod recorder;
 mod replay;
+mod send;
 mod simulate;
 mod table;
 mod unstable;

@@ -195,7 +195,7 @@ fn parse<F: FnMut(Batch) -> Result<(), ()>>(
     );
     let format = match wish.format {
         Some(format) => format,
-        None => guess(&input.name, reader.fill_buf()?)?,
+        None => guess_format(&input.name, reader.fill_buf()?)?,
     };
     match format {
         Format::Junit => {
@@ -234,7 +234,8 @@ impl Read for Hashing {
     }
 }
 
-fn guess(name: &str, start: &[u8]) -> Result<Format, FileError> {
+/// What a file is written in, by its name and its first bytes.
+pub fn guess_format(name: &str, start: &[u8]) -> Result<Format, FileError> {
     let ending = name
         .rsplit_once('.')
         .map(|(_, ending)| ending.to_ascii_lowercase());

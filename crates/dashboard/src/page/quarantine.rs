@@ -89,8 +89,8 @@ fn row_of(who: &Who, one: &Resident) -> Markup {
             td.wide data-name="Test" { (parts::test_link(one.number, &one.test, one.copy)) }
             td data-name="Reason" { (words::visible(&one.reason)) }
             td data-name="Owner" { @if one.owner.is_empty() { span.faint { "–" } } @else { (words::visible(&one.owner)) } }
-            td data-name="Since" { (one.since) div.faint { "by " (words::visible(&one.author)) } }
-            td data-name="Until" { (one.until) @if one.is_over { " " (parts::tag("bad", "over")) } }
+            td.date data-name="Since" { (one.since) div.faint { "by " (words::visible(&one.author)) } }
+            td.date data-name="Until" { (one.until) @if one.is_over { " " (parts::tag("bad", "over")) } }
             td.number data-name="Failed since" { (words::count(one.failures)) "/" (words::count(one.runs)) }
             td.number data-name="Rate below" { (words::percent(one.high)) }
             @if who.may(Role::Edit) {

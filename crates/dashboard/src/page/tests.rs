@@ -142,7 +142,7 @@ fn row_of(row: &Row) -> Markup {
             td.number data-name="Needed" {
                 @match row.runs_needed { None => { "–" } Some(0) => { span.good { "enough" } } Some(more) => { (words::count(more)) } }
             }
-            td data-name="Last flake" { (row.last_flake.as_deref().unwrap_or("–")) }
+            td.date data-name="Last flake" { (row.last_flake.as_deref().unwrap_or("–")) }
             td data-name="Owner" { @if row.owner.is_empty() { span.faint { "–" } } @else { (words::visible(&row.owner)) } }
         }
     }
