@@ -140,6 +140,10 @@ pub(crate) struct RunArgs {
     pub(crate) ladder: LadderArgs,
     #[command(flatten)]
     pub(crate) against: AgainstArgs,
+    /// Tests that may fail: a file, or the address of `unflake serve`
+    /// [default: unflake-quarantine.toml, if it is there]
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) quarantine: Option<String>,
     /// Find the tests and the state that an order-dependent failure depends on
     #[arg(long)]
     pub(crate) explain: bool,

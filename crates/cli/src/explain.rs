@@ -49,6 +49,8 @@ pub(crate) enum Trouble {
     Columns(ColumnError),
     #[error("there is nothing to record at {path}")]
     NothingToRecord { path: Utf8PathBuf },
+    #[error("cannot read the quarantine {path}: {why}")]
+    Quarantine { path: Utf8PathBuf, why: String },
     #[error("`{url}` is no address of a server")]
     Server { url: String },
     #[error("no test of the history is in this project")]
@@ -111,6 +113,9 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
             Trouble::Columns(_) => "write --column test=TestCase, once for each column",
             Trouble::NothingToRecord { .. } => {
                 "name files, folders with *.xml, *.csv or *.ndjson in them, or `-` for standard input"
+            }
+            Trouble::Quarantine { .. } => {
+                "each test has a table [[quarantine]] with test, reason and until, and owner if you like"
             }
             Trouble::Server { .. } => "an address is written http://127.0.0.1:7777 or https://…",
             Trouble::NothingToRun => "`unflake list` shows the tests of this project",

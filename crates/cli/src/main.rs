@@ -11,6 +11,7 @@ mod list;
 mod nio;
 mod order;
 mod printable;
+mod quarantine;
 mod repeat;
 mod report;
 mod run;
