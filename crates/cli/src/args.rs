@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::experiment_args::{NioArgs, OrderArgs};
 use crate::history_args::{HistoryVerb, KeepArgs};
+use crate::serve_args::{ServeArgs, TokenArgs};
 use crate::why::args::WhyArgs;
 
 /// Finds flaky tests, says why they flake, and says how far each test can be trusted.
@@ -38,6 +39,11 @@ pub(crate) enum Verb {
     List(ListArgs),
     #[command(flatten)]
     History(HistoryVerb),
+    /// Serve the triage board, and take reports from CI jobs
+    #[command(after_help = crate::serve_args::SERVE_HELP)]
+    Serve(Box<ServeArgs>),
+    /// Make and revoke tokens for a server
+    Token(TokenArgs),
 }
 
 const RUN_HELP: &str = "\
@@ -134,6 +140,10 @@ pub(crate) struct RunArgs {
     pub(crate) ladder: LadderArgs,
     #[command(flatten)]
     pub(crate) against: AgainstArgs,
+    /// Tests that may fail: a file, or the address of `unflake serve`
+    /// [default: unflake-quarantine.toml, if it is there]
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) quarantine: Option<String>,
     /// Find the tests and the state that an order-dependent failure depends on
     #[arg(long)]
     pub(crate) explain: bool,

@@ -68,6 +68,7 @@ pub(crate) struct IntersectConfig {
 #[serde(default, rename_all = "kebab-case")]
 pub(crate) struct RunConfig {
     pub(crate) framework: Option<String>,
+    pub(crate) quarantine: Option<String>,
     pub(crate) python: Option<Utf8PathBuf>,
     pub(crate) immediate: Option<u32>,
     pub(crate) end: Option<u32>,
@@ -140,8 +141,9 @@ const HISTORY_KEYS: [&str; 2] = ["store", "record"];
 const BASELINE_KEYS: [&str; 5] = ["release", "cycle-days", "days", "current-days", "branch"];
 const RELEASE_KEYS: [&str; 3] = ["id", "from", "to"];
 const INTERSECT_KEYS: [&str; 5] = ["enabled", "base", "check-base", "always", "never"];
-const RUN_KEYS: [&str; 12] = [
+const RUN_KEYS: [&str; 13] = [
     "framework",
+    "quarantine",
     "python",
     "immediate",
     "end",

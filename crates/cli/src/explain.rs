@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::Error;
 use camino::Utf8PathBuf;
+use unflake_dashboard::ServeError;
+use unflake_dashboard::tokens::TokenError;
 use unflake_driver::maven::capture::CaptureError;
 use unflake_driver::run_error::RunError;
 use unflake_driver::start_error::StartError;
 use unflake_history::import::ColumnError;
+use unflake_history::periods::PeriodError;
 use unflake_history::store::StoreError;
 
 use crate::Exit;
@@ -42,14 +45,14 @@ pub(crate) enum Trouble {
     Date { text: String },
     #[error("the level of confidence is not between 0 and 100 %")]
     Level,
-    #[error("the history has no runs")]
-    NoRuns,
-    #[error("there is no release `{release}` in the history; there are: {}", .there.join(", "))]
-    NoRelease { release: String, there: Vec<String> },
     #[error(transparent)]
     Columns(ColumnError),
     #[error("there is nothing to record at {path}")]
     NothingToRecord { path: Utf8PathBuf },
+    #[error("cannot read the quarantine {path}: {why}")]
+    Quarantine { path: Utf8PathBuf, why: String },
+    #[error("`{url}` is no address of a server")]
+    Server { url: String },
     #[error("no test of the history is in this project")]
     NothingToRun,
     #[error("the current folder's name is not valid UTF-8: {}", .path.display())]
@@ -107,16 +110,14 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
             }
             Trouble::Date { .. } => "dates are written 2019-04-15",
             Trouble::Level => "--level is a share: 95% or 0.95",
-            Trouble::NoRuns => {
-                "`unflake run` adds its runs, and `unflake record` those of other tools"
-            }
-            Trouble::NoRelease { .. } => {
-                "name one of these, or leave --release out to compare days with days"
-            }
             Trouble::Columns(_) => "write --column test=TestCase, once for each column",
             Trouble::NothingToRecord { .. } => {
                 "name files, folders with *.xml, *.csv or *.ndjson in them, or `-` for standard input"
             }
+            Trouble::Quarantine { .. } => {
+                "each test has a table [[quarantine]] with test, reason and until, and owner if you like"
+            }
+            Trouble::Server { .. } => "an address is written http://127.0.0.1:7777 or https://…",
             Trouble::NothingToRun => "`unflake list` shows the tests of this project",
             Trouble::FolderName { .. } => "move the project to a folder with a plain name",
         };
@@ -124,6 +125,24 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
     }
     if let Some(error) = error.downcast_ref::<StoreError>() {
         return advise_store(error);
+    }
+    if let Some(error) = error.downcast_ref::<ServeError>() {
+        return advise_serve(error);
+    }
+    if let Some(error) = error.downcast_ref::<TokenError>() {
+        return (help(advise_token(error)), Exit::Usage);
+    }
+    if let Some(error) = error.downcast_ref::<PeriodError>() {
+        let text = match error {
+            PeriodError::NoRuns => {
+                "`unflake run` adds its runs, and `unflake record` those of other tools"
+            }
+            PeriodError::NoRelease { .. } => {
+                "name one of these, or leave --release out to compare days with days"
+            }
+            PeriodError::Store(error) => return advise_store(error),
+        };
+        return (help(text), Exit::Usage);
     }
     (Vec::new(), Exit::CannotRun)
 }
@@ -165,6 +184,38 @@ fn advise_capture(error: &CaptureError) -> (Vec<(&'static str, String)>, Exit) {
     };
     parts.push(("help:", help.to_owned()));
     (parts, Exit::CannotRun)
+}
+
+fn advise_serve(error: &ServeError) -> (Vec<(&'static str, String)>, Exit) {
+    let (text, exit) = match error {
+        ServeError::NeedsTokens { .. } => (
+            "`unflake token add NAME --role edit --tokens FILE` makes one; then start with --tokens FILE, \
+             or listen on 127.0.0.1",
+            Exit::Usage,
+        ),
+        ServeError::Listen { .. } => (
+            "another program may use the port: name another with --listen 127.0.0.1:PORT",
+            Exit::CannotRun,
+        ),
+        ServeError::Start(_) => (
+            "check the limits on threads and open files",
+            Exit::CannotRun,
+        ),
+        ServeError::Store(error) => return advise_store(error),
+    };
+    (vec![("help:", text.to_owned())], exit)
+}
+
+fn advise_token(error: &TokenError) -> &'static str {
+    match error {
+        TokenError::File { .. } => {
+            "`unflake token add NAME --role report` makes it; --tokens names another"
+        }
+        TokenError::Syntax { .. } => "name another with --tokens, or make it anew",
+        TokenError::Taken { .. } => "revoke it first, or choose another name",
+        TokenError::Missing { .. } => "`unflake token list` shows those that there are",
+        TokenError::Random => "try again in a moment",
+    }
 }
 
 fn advise_store(error: &StoreError) -> (Vec<(&'static str, String)>, Exit) {

@@ -1,20 +1,17 @@
 //! The verbs that write and ask the history.
 
 mod anomalies;
-mod book;
 mod confidence;
-mod curve;
-pub(crate) mod dates;
 pub(crate) mod memory;
 mod next;
 mod next_run;
-mod periods;
 pub(crate) mod place;
-mod question;
+pub(crate) mod question;
 mod rates;
 mod record;
 pub(crate) mod recorder;
 mod replay;
+mod send;
 mod simulate;
 mod table;
 mod unstable;
@@ -40,7 +37,7 @@ pub(crate) fn answer(verb: &HistoryVerb) -> anyhow::Result<Exit> {
 }
 
 /// Writes a result to standard output.
-fn print(text: &str) -> anyhow::Result<()> {
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
     let written = writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush());
     match written {

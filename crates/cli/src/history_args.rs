@@ -39,6 +39,7 @@ names, or by --column. What was added before is not added again.
 Examples:
   unflake record build/reports --branch main --revision \"$(git rev-parse HEAD)\"
   unflake record 'ci/**/*.xml'
+  unflake record --to https://flakes.example --job \"$CI_JOB_ID\" build/reports
   unflake record runs.csv --column test=TestCase --column bug=TRID
   zcat old.csv.gz | unflake record --input csv -";
 
@@ -105,6 +106,9 @@ pub(crate) struct RecordArgs {
     pub(crate) files: Vec<Utf8PathBuf>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
+    /// Send them to the server at this address, with the token in UNFLAKE_TOKEN if it asks for one
+    #[arg(long, value_name = "URL", conflicts_with_all = ["store", "column"])]
+    pub(crate) to: Option<String>,
     /// What the files are written in [default: by their names and first bytes]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) input: Option<InputArg>,

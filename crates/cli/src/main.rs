@@ -11,9 +11,12 @@ mod list;
 mod nio;
 mod order;
 mod printable;
+mod quarantine;
 mod repeat;
 mod report;
 mod run;
+mod serve;
+mod serve_args;
 mod settings;
 mod triage;
 mod why;
@@ -52,6 +55,8 @@ fn main() -> ExitCode {
         Verb::Why(why_args) => why::why(&why_args),
         Verb::List(list_args) => list::list(&list_args),
         Verb::History(verb) => history::answer(&verb),
+        Verb::Serve(serve_args) => serve::serve(&serve_args),
+        Verb::Token(token_args) => serve::token(&token_args),
     };
     let exit = result.unwrap_or_else(|error| {
         let (text, exit) = explain::explain(&error);

@@ -6,6 +6,7 @@ use unflake_driver::session::Session;
 use crate::Exit;
 use crate::args::{AgainstArgs, RunArgs, When};
 use crate::experiment_args::{ModeArg, NioArgs};
+use crate::quarantine::Quarantine;
 use crate::repeat::Invocation;
 use crate::run::examine;
 
@@ -28,7 +29,11 @@ pub(crate) fn nio(args: &NioArgs) -> anyhow::Result<Exit> {
         explain: args.explain,
         ..args.experiments.to_run(&args.project)
     };
-    examine(&run_args, Invocation::of_nio, move |session: Session| {
-        session.hunt(hunt)
-    })
+    // What may fail when it runs plainly is a finding here all the same.
+    examine(
+        &run_args,
+        Quarantine::default(),
+        Invocation::of_nio,
+        move |session: Session| session.hunt(hunt),
+    )
 }

@@ -7,6 +7,7 @@ use unflake_driver::session::Session;
 use crate::Exit;
 use crate::args::{AgainstArgs, RunArgs, When};
 use crate::experiment_args::OrderArgs;
+use crate::quarantine::Quarantine;
 use crate::repeat::Invocation;
 use crate::run::examine;
 use crate::settings::cache_folder;
@@ -32,7 +33,11 @@ pub(crate) fn order(args: &OrderArgs) -> anyhow::Result<Exit> {
         },
         ..args.experiments.to_run(&args.project)
     };
-    examine(&run_args, Invocation::of_order, move |session: Session| {
-        session.order(&wish)
-    })
+    // What may fail when it runs plainly is a finding here all the same.
+    examine(
+        &run_args,
+        Quarantine::default(),
+        Invocation::of_order,
+        move |session: Session| session.order(&wish),
+    )
 }

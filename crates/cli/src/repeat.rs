@@ -278,7 +278,9 @@ mod tests {
             | Verb::Order(_)
             | Verb::Why(_)
             | Verb::List(_)
-            | Verb::History(_) => {
+            | Verb::History(_)
+            | Verb::Serve(_)
+            | Verb::Token(_) => {
                 panic!("not a run: {command}")
             }
         }

@@ -21,6 +21,7 @@ use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Birth, Rung, Trial, VmId};
 use unflake_core::verdict::{Finding, Verdict};
 
+use crate::quarantine::Quarantine;
 use crate::repeat::Invocation;
 
 /// All that is known of a run.
@@ -36,6 +37,8 @@ pub(crate) struct Report {
     /// Failures of a report that no test was found for, and why.
     pub(crate) unmatched: Vec<(String, String)>,
     pub(crate) notes: Vec<Note>,
+    /// Tests that may fail.
+    pub(crate) quarantine: Quarantine,
     /// State that tests leave changed although none fails for it, the most reachable first.
     pub(crate) latent: Vec<Latent>,
     /// The framework's own final outcome of each test in the suite's run.
@@ -85,6 +88,8 @@ pub(crate) struct Counts {
     pub(crate) unexamined: usize,
     pub(crate) collection_errors: usize,
     pub(crate) unmatched: usize,
+    /// Findings of tests in quarantine, whatever their verdicts; they are counted nowhere else.
+    pub(crate) quarantined: usize,
 }
 
 impl Counts {
@@ -114,6 +119,7 @@ impl Report {
             session_errors: Vec::new(),
             unmatched: Vec::new(),
             notes: Vec::new(),
+            quarantine: Quarantine::default(),
             latent: Vec::new(),
             outcomes: HashMap::new(),
             findings: Vec::new(),
@@ -256,7 +262,8 @@ impl Report {
                 ) => {}
             }
         }
-        for finding in &self.findings {
+        counts.quarantined = self.findings.len() - self.counted().count();
+        for finding in self.counted() {
             match finding.verdict {
                 Verdict::Flaky(_) => counts.flaky += 1,
                 Verdict::Nio(_) => counts.nio += 1,
@@ -271,6 +278,11 @@ impl Report {
             }
         }
         counts
+    }
+
+    /// The findings that count.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &Finding> + Clone {
+        self.quarantine.counted(&self.findings)
     }
 
     pub(crate) fn tests(&self) -> &[Test] {
@@ -359,6 +371,12 @@ pub(crate) fn describe_note(note: &Note) -> String {
         }
         Note::BudgetSpent => {
             "the time is over, so the search is not complete: a larger --budget goes on".to_owned()
+        }
+        Note::QuarantineUnread { place, why } => {
+            format!("no test is excused: the quarantine at {place} cannot be read ({why})")
+        }
+        Note::QuarantineOver { tests } => {
+            format!("the quarantine is over for {}", tests.join(", "))
         }
         Note::VmLingered { vm } => {
             format!("{vm} did not end by itself after its last test, and was killed")

@@ -21,17 +21,20 @@ use crate::args::{Format, RunArgs};
 use crate::console::Console;
 use crate::explain::{Trouble, explain};
 use crate::history::recorder::Recorder;
+use crate::quarantine::Quarantine;
 use crate::repeat::Invocation;
 use crate::report::{Report, github, human, json, junit, markdown};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
-    examine(args, Invocation::new, Session::run)
+    let quarantine = Quarantine::load(args.quarantine.as_deref(), &args.project)?;
+    examine(args, quarantine, Invocation::new, Session::run)
 }
 
 /// Lets a session work, shows what happens meanwhile, and writes the reports.
 pub(crate) fn examine(
     args: &RunArgs,
+    quarantine: Quarantine,
     invocation: fn(&RunArgs, &Utf8Path) -> Invocation,
     work: impl Fn(Session) -> Result<(), RunError> + Clone + Send + 'static,
 ) -> anyhow::Result<Exit> {
@@ -44,6 +47,8 @@ pub(crate) fn examine(
     let junit = args.result.junit.as_deref().map(create).transpose()?;
     let folder = wishes[0].project.folder().to_owned();
     let mut report = Report::new(invocation(args, &folder));
+    report.notes.extend(quarantine.notes.iter().cloned());
+    report.quarantine = quarantine;
     let interrupter = Arc::new(Mutex::new(None));
     let current = Arc::clone(&interrupter);
     let stop = move || {
@@ -94,7 +99,7 @@ pub(crate) fn examine(
     report.settle(parts);
     report.elapsed = started.elapsed();
 
-    let exit = judge(&report, policy.is_met(&report.findings));
+    let exit = judge(&report, policy.is_met(report.counted()));
     write_stdout(&report, args.result.format, policy, exit)?;
     if let Some(mut file) = junit {
         let xml = junit::write(&report, policy).context("cannot make the JUnit report")?;

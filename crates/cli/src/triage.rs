@@ -16,6 +16,7 @@ use unflake_history::junit::{Case, CaseOutcome, read_junit};
 use crate::Exit;
 use crate::args::{RunArgs, TriageArgs};
 use crate::explain::Trouble;
+use crate::quarantine::Quarantine;
 use crate::repeat::Invocation;
 use crate::report::plural;
 use crate::run::examine;
@@ -38,9 +39,13 @@ pub(crate) fn triage(args: &TriageArgs) -> anyhow::Result<Exit> {
         keep: args.keep.clone(),
         ..RunArgs::default()
     };
-    examine(&run_args, Invocation::new, move |session: Session| {
-        session.triage(&reports)
-    })
+    let quarantine = Quarantine::load(None, &args.project)?;
+    examine(
+        &run_args,
+        quarantine,
+        Invocation::new,
+        move |session: Session| session.triage(&reports),
+    )
 }
 
 /// The files that were named, and those in folders that were.

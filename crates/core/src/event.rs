@@ -212,6 +212,18 @@ pub enum Note {
     },
     /// The time that a search may take is over, and it was not done.
     BudgetSpent,
+    /// The list of tests in quarantine cannot be had, so that it excuses nobody.
+    QuarantineUnread {
+        /// Where it should be.
+        place: String,
+        /// Why it cannot be read.
+        why: String,
+    },
+    /// Tests were in quarantine, and their time is over.
+    QuarantineOver {
+        /// Which.
+        tests: Vec<String>,
+    },
     /// A VM did not end after it was told to, and was killed.
     VmLingered {
         /// The VM.

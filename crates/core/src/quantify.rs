@@ -6,6 +6,8 @@
 pub mod anomaly;
 pub mod binomial;
 pub mod change_point;
+pub mod cluster;
+pub mod curve;
 pub mod discovery;
 pub mod evidence;
 pub mod information;

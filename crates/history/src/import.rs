@@ -10,6 +10,7 @@ mod records;
 mod reports;
 mod skips;
 mod times;
+mod whole;
 mod words;
 
 use std::io::{self, BufRead, BufReader, Read};
@@ -19,6 +20,7 @@ use std::thread;
 pub use columns::{ColumnError, Columns};
 pub use skips::{Skip, Skips};
 pub use times::parse_time;
+pub use whole::{Whole, digest_of_report};
 
 use crate::batch::{Batch, Packer};
 use crate::junit::JunitError;
@@ -185,19 +187,16 @@ fn parse<F: FnMut(Batch) -> Result<(), ()>>(
     packer: Packing<'_, F>,
     skips: &mut Skips,
 ) -> Result<[u8; 32], FileError> {
-    let mut hasher = blake3::Hasher::new();
-    let said = format!("{:?} {:?} {:?}", wish.provenance, wish.columns, wish.format);
-    hasher.update(said.as_bytes());
     let mut reader = BufReader::with_capacity(
         1 << 18,
         Hashing {
             inner: input.bytes,
-            hasher,
+            hasher: hasher(wish),
         },
     );
     let format = match wish.format {
         Some(format) => format,
-        None => guess(&input.name, reader.fill_buf()?)?,
+        None => guess_format(&input.name, reader.fill_buf()?)?,
     };
     match format {
         Format::Junit => {
@@ -215,6 +214,14 @@ fn parse<F: FnMut(Batch) -> Result<(), ()>>(
     Ok(*reader.get_ref().hasher.finalize().as_bytes())
 }
 
+/// A digest that begins with what is said of a file.
+fn hasher(wish: &Wish) -> blake3::Hasher {
+    let mut hasher = blake3::Hasher::new();
+    let said = format!("{:?} {:?} {:?}", wish.provenance, wish.columns, wish.format);
+    hasher.update(said.as_bytes());
+    hasher
+}
+
 struct Hashing {
     inner: Box<dyn Read + Send>,
     hasher: blake3::Hasher,
@@ -228,7 +235,8 @@ impl Read for Hashing {
     }
 }
 
-fn guess(name: &str, start: &[u8]) -> Result<Format, FileError> {
+/// What a file is written in, by its name and its first bytes.
+pub fn guess_format(name: &str, start: &[u8]) -> Result<Format, FileError> {
     let ending = name
         .rsplit_once('.')
         .map(|(_, ending)| ending.to_ascii_lowercase());

@@ -3,9 +3,12 @@
 //! What the numbers mean is decided in `unflake-core`; here they are kept, counted and read.
 
 pub mod batch;
+pub mod book;
 pub mod daily;
+pub mod dates;
 pub mod import;
 pub mod junit;
+pub mod periods;
 pub mod run;
 pub mod sqlite;
 pub mod store;

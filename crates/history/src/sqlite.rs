@@ -5,6 +5,9 @@
 
 mod append;
 mod blocks;
+pub mod board;
+mod group;
+mod labelled;
 mod reading;
 mod revision;
 mod schema;

@@ -4,13 +4,14 @@ use serde::Serialize;
 use unflake_core::quantify::anomaly::{Anomaly, BASELINE_DAYS, examine};
 use unflake_core::quantify::period::Period;
 
-use super::book::{Before, Entry};
 use super::question::{Head, Question, to_json};
 use super::rates::rest;
-use super::{dates, print, table};
+use super::{print, table};
 use crate::Exit;
 use crate::history_args::AnomaliesArgs;
 use crate::printable::printable;
+use unflake_history::book::{Before, Entry};
+use unflake_history::dates;
 
 #[derive(Serialize)]
 struct Answer {

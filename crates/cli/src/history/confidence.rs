@@ -6,14 +6,14 @@ use unflake_core::quantify::needed::{Aim, confidence as reached, runs, runs_by_w
 use unflake_core::quantify::normal::cumulative as level_of;
 use unflake_core::quantify::sample::to_float;
 
-use super::book::{Before, Entry};
-use super::curve::{cumulative, share};
 use super::question::{Head, Question, to_json};
 use super::rates::{JsonLine, rest, to_data};
 use super::{print, table};
 use crate::Exit;
 use crate::history_args::ConfidenceArgs;
 use crate::printable::printable;
+use unflake_core::quantify::curve::{cumulative, share};
+use unflake_history::book::{Before, Entry};
 
 #[derive(Serialize)]
 struct Answer {

@@ -18,7 +18,6 @@ use unflake_driver::fleet::Interrupter;
 use unflake_driver::run_error::RunError;
 use unflake_driver::session::{Session, Wish};
 
-use super::book::Entry;
 use super::next::to_candidate;
 use super::question::Question;
 use super::recorder::Recorder;
@@ -30,6 +29,7 @@ use crate::history_args::NextArgs;
 use crate::printable::printable;
 use crate::report::seconds;
 use crate::settings::Settings;
+use unflake_history::book::Entry;
 
 type Current = Arc<Mutex<Option<Interrupter>>>;
 

@@ -8,15 +8,17 @@ use serde::Serialize;
 use unflake_core::chart::{Chart, svg, terminal};
 use unflake_core::pattern::Pattern;
 use unflake_core::quantify::normal::Level;
+use unflake_history::book::{self, Before, Entry, Reading};
 use unflake_history::daily::FlakyRule;
+use unflake_history::dates;
+use unflake_history::periods::{self, Named, PeriodWish, Periods, ReleaseDays};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::Store;
 
-use super::book::{self, Before, Entry};
-use super::periods::{self, Named, Periods};
 use super::place;
+use crate::config::Config;
 use crate::explain::Trouble;
-use crate::history_args::{FormatArg, QuestionArgs, RuleArg};
+use crate::history_args::{FormatArg, PeriodArgs, QuestionArgs, RuleArg};
 
 /// An opened history and what is asked about.
 pub(crate) struct Question {
@@ -42,7 +44,7 @@ impl Question {
         let level = Level::new(args.level).ok_or(Trouble::Level)?;
         let store = args.place.store.as_deref();
         let (store, config) = place::open(store, args.config.as_deref(), Missing::Refuse)?;
-        let periods = periods::resolve(&store, &args.periods, &config)?;
+        let periods = periods::resolve(&store, &to_wish(&args.periods, &config)?)?;
         Ok(Self {
             store,
             periods,
@@ -59,13 +61,14 @@ impl Question {
 
     pub(crate) fn entries(&self, before: Before) -> anyhow::Result<Vec<Entry>> {
         let pattern = self.args.tests.as_deref().map(Pattern::new);
-        book::read(
-            &self.store,
-            self.rule,
-            &self.periods,
-            pattern.as_ref(),
+        let reading = Reading {
+            rule: self.rule,
+            baseline: &self.periods.baseline,
+            current: &self.periods.current,
+            pattern: pattern.as_ref(),
             before,
-        )
+        };
+        Ok(book::read(&self.store, &reading)?)
     }
 
     /// Adds what a run of each test takes.
@@ -128,6 +131,31 @@ impl Question {
             13,
         ))
     }
+}
+
+/// Which periods flags and `unflake.toml` ask for together.
+pub(crate) fn to_wish(args: &PeriodArgs, config: &Config) -> Result<PeriodWish, Trouble> {
+    let day = |text: &String| {
+        let bad = || Trouble::Date { text: text.clone() };
+        dates::parse(text).ok_or_else(bad)
+    };
+    let releases = config.releases.iter().map(|release| {
+        Ok(ReleaseDays {
+            id: release.id.clone(),
+            from: release.from.as_ref().map(day).transpose()?,
+            to: release.to.as_ref().map(day).transpose()?,
+        })
+    });
+    let baseline = &config.baseline;
+    Ok(PeriodWish {
+        release: args.release.clone().or_else(|| baseline.release.clone()),
+        days: args.days.or(baseline.current_days),
+        baseline_days: args.baseline_days.or(baseline.days),
+        branch: args.branch.clone().or_else(|| baseline.branch.clone()),
+        as_of: args.as_of.as_ref().map(day).transpose()?,
+        cycle_days: baseline.cycle_days,
+        releases: releases.collect::<Result<_, Trouble>>()?,
+    })
 }
 
 /// A value as JSON for people and machines.

@@ -6,13 +6,13 @@ use unflake_core::quantify::interval::{Interval, wilson};
 use unflake_core::quantify::quantile::quantile;
 use unflake_core::quantify::sample::Sample;
 
-use super::book::{Before, Entry};
-use super::curve::share;
 use super::question::{Head, Question, to_json};
 use super::{print, table};
 use crate::Exit;
 use crate::history_args::{RatesArgs, SortArg};
 use crate::printable::printable;
+use unflake_core::quantify::curve::share;
+use unflake_history::book::{Before, Entry};
 
 #[derive(Serialize)]
 struct Answer {

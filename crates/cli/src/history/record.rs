@@ -10,15 +10,17 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use unflake_history::import::{Columns, FileReport, Format, Input, Wish, import};
 use unflake_history::run::Provenance;
-use unflake_history::sqlite::Missing;
+use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::Appended;
 
 use super::question::to_json;
-use super::{dates, place, print, table};
+use super::send::Sender;
+use super::{place, print, table};
 use crate::Exit;
 use crate::explain::Trouble;
 use crate::history_args::{FormatArg, InputArg, RecordArgs};
 use crate::printable::printable;
+use unflake_history::dates;
 
 /// What is taken of a folder.
 const ENDINGS: [&str; 5] = ["xml", "csv", "tsv", "ndjson", "jsonl"];
@@ -32,34 +34,53 @@ struct Answer {
 }
 
 #[derive(Serialize)]
-struct Row {
-    file: String,
-    result: &'static str,
-    runs: u64,
-    error: Option<String>,
-    skipped: Vec<Skipped>,
+pub(super) struct Row {
+    pub(super) file: String,
+    pub(super) result: &'static str,
+    pub(super) runs: u64,
+    pub(super) error: Option<String>,
+    pub(super) skipped: Vec<Skipped>,
 }
 
 #[derive(Serialize)]
-struct Skipped {
-    reason: &'static str,
-    count: u64,
-    first: String,
+pub(super) struct Skipped {
+    pub(super) reason: String,
+    pub(super) count: u64,
+    pub(super) first: String,
+}
+
+/// What takes the runs.
+enum Taker {
+    Server(Sender),
+    Store(Box<Sqlite>),
 }
 
 pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<Exit> {
     let wish = to_wish(args)?;
     let (files, empty) = find_files(&args.files)?;
-    let (mut store, _) = place::open(args.place.store.as_deref(), None, Missing::Make)?;
+    let mut taker = match &args.to {
+        Some(url) => Taker::Server(Sender::new(url)?),
+        None => {
+            let (store, _) = place::open(args.place.store.as_deref(), None, Missing::Make)?;
+            Taker::Store(Box::new(store))
+        }
+    };
     let bar = progress(files.len());
     // What leads to no file costs the others nothing.
     let nothing = |path: &Utf8PathBuf| failed(path, "no file is there".to_owned());
     let mut rows: Vec<Row> = empty.iter().map(nothing).collect();
     for file in &files {
         bar.set_message(printable(file.as_str()));
-        let row = match open(file) {
-            Ok(input) => to_row(&import(&mut store, input, &wish)?),
-            Err(error) => failed(file, format!("it cannot be read: {error}")),
+        let told = |text: &str| {
+            let text = format!("{:>12}  {file}: {text}", "waiting");
+            bar.suspend(|| drop(writeln!(std::io::stderr(), "{}", printable(&text))));
+        };
+        let row = match &mut taker {
+            Taker::Server(sender) => sender.send(file, &wish, told),
+            Taker::Store(store) => match open(file) {
+                Ok(input) => to_row(&import(store.as_mut(), input, &wish)?),
+                Err(error) => failed(file, format!("it cannot be read: {error}")),
+            },
         };
         if args.format == FormatArg::Human && row.result != "added" {
             // Trouble is told at once, and again in the summary.
@@ -71,7 +92,10 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<Exit> {
     bar.finish_and_clear();
     let is_clean = rows.iter().all(|row| row.error.is_none());
     let runs = rows.iter().map(|row| row.runs).sum();
-    let store = store.path().display().to_string();
+    let store = match &taker {
+        Taker::Server(sender) => sender.url().to_owned(),
+        Taker::Store(store) => store.path().display().to_string(),
+    };
     match args.format {
         FormatArg::Json => print(&to_json(&Answer {
             schema: "unflake.record/1",
@@ -155,7 +179,7 @@ fn matches(pattern: &str) -> anyhow::Result<Vec<Utf8PathBuf>> {
     Ok(files)
 }
 
-fn open(file: &Utf8Path) -> std::io::Result<Input> {
+pub(super) fn open(file: &Utf8Path) -> std::io::Result<Input> {
     if file == "-" {
         return Ok(Input {
             name: "standard input".to_owned(),
@@ -192,7 +216,7 @@ fn to_row(report: &FileReport) -> Row {
         Err(error) => ("failed", 0, Some(error.to_string())),
     };
     let skipped = report.skips.iter().map(|(skip, count, first)| Skipped {
-        reason: skip.reason(),
+        reason: skip.reason().to_owned(),
         count,
         first: first.to_owned(),
     });

@@ -20,7 +20,8 @@ use unflake_history::run::{Ended, More, Provenance, Row};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::{Refused, Source, Store, StoreError, digest_of};
 
-use super::{dates, whence};
+use super::whence;
+use unflake_history::dates;
 
 /// Runs are written this often, and when there are so many.
 const INTERVAL: Duration = Duration::from_secs(5);

@@ -11,12 +11,12 @@ use unflake_core::quantify::rerun_order::{Candidate, Recorded, RerunOrder, repla
 use unflake_core::quantify::sample::{Sample, to_float};
 use unflake_history::store::Store;
 
-use super::book::Entry;
 use super::next::to_candidate;
 use super::question::{Head, Question, to_json};
 use super::rates::{JsonLine, to_data};
 use super::{print, table};
 use crate::Exit;
+use unflake_history::book::Entry;
 
 /// A day in milliseconds.
 const DAY: i64 = 86_400_000;

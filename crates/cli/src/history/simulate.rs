@@ -13,9 +13,11 @@ use unflake_history::run::{Ended, More, Provenance, Row};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::{Appended, Refused, Source, Store, digest_of};
 
-use super::{dates, place, print, table};
+use super::{place, print, table};
 use crate::Exit;
+use crate::explain::Trouble;
 use crate::history_args::{DistributionArg, SimulateArgs};
+use unflake_history::dates;
 
 pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<Exit> {
     let plan = to_plan(args)?;
@@ -52,7 +54,9 @@ fn to_plan(args: &SimulateArgs) -> anyhow::Result<Plan> {
         tests: args.tests,
         runs: args.runs,
         days: args.days,
-        first_day: dates::parse(&args.from)?,
+        first_day: dates::parse(&args.from).ok_or_else(|| Trouble::Date {
+            text: args.from.clone(),
+        })?,
         releases: args.releases,
         rates: match args.rates {
             DistributionArg::Ericsson => Distribution::Ericsson,

@@ -8,14 +8,15 @@ use unflake_core::quantify::sample::Sample;
 use unflake_core::quantify::unstable::{Course, Instability, Mode, examine, when};
 use unflake_history::store::Store;
 
-use super::book::{Before, Entry};
-use super::curve::{cumulative, difference, share};
 use super::question::{Head, Question, to_json};
 use super::rates::{JsonLine, rest, to_data};
-use super::{dates, print, table};
+use super::{print, table};
 use crate::Exit;
 use crate::history_args::{ModeArg, PriorArg, UnstableArgs};
 use crate::printable::printable;
+use unflake_core::quantify::curve::{cumulative, difference, share};
+use unflake_history::book::{Before, Entry};
+use unflake_history::dates;
 
 /// A day in milliseconds.
 const DAY: i64 = 86_400_000;

@@ -5,7 +5,7 @@ use unflake_core::comparison::{AtBase, Comparison};
 use unflake_core::intersect::{How, Touch, Unknown};
 
 use super::plural;
-use crate::history::dates;
+use unflake_history::dates;
 
 /// One line on what was compared, then one for each change that the failing run went through, for each
 /// thing that is not known, and for the base.
@@ -103,7 +103,7 @@ fn describe_base(at_base: &AtBase) -> String {
         AtBase::PassedBefore { time } => {
             format!(
                 "it passed at the base on {}, by the history",
-                dates::day_of(*time)
+                dates::to_text(dates::day_of(*time))
             )
         }
         AtBase::FailsAlike => "it fails at the base in the same way".to_owned(),

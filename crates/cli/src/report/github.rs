@@ -8,6 +8,7 @@ use camino::Utf8Path;
 use unflake_core::verdict::{Finding, Verdict};
 
 use super::{Report, changes, markdown, order};
+use crate::quarantine::describe;
 
 /// Writes annotations to `stderr` and the summary to the file that GitHub names, when run there.
 pub(crate) fn write(report: &Report, stderr: &mut impl Write) -> io::Result<()> {
@@ -43,7 +44,9 @@ fn annotations(report: &Report) -> Vec<String> {
 }
 
 fn annotate(report: &Report, finding: &Finding) -> String {
+    let quarantined = report.quarantine.of(&finding.test);
     let level = match finding.verdict {
+        _ if quarantined.is_some() => "notice",
         Verdict::Flaky(_) => "warning",
         Verdict::Nio(_)
         | Verdict::NioAfterOthers
@@ -65,6 +68,7 @@ fn annotate(report: &Report, finding: &Finding) -> String {
         .first()
         .map_or("", |trial| &trial.account.message);
     let mut lines = vec![finding.verdict.meaning().to_owned(), message.to_owned()];
+    lines.extend(quarantined.map(|one| format!("quarantined {}", describe(one))));
     lines.extend(finding.comparison.iter().flat_map(changes::describe));
     lines.extend(order::describe_lines(finding));
     let message = data(&lines.join("\n"));

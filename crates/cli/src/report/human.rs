@@ -11,6 +11,7 @@ use unflake_core::verdict::{Finding, Verdict};
 
 use super::{Report, changes, describe_note, order, plural, seconds};
 use crate::printable::{printable, printable_lines};
+use crate::quarantine::describe;
 
 /// The whole report. It ends without a line break.
 pub(crate) fn write(report: &Report) -> String {
@@ -64,6 +65,14 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         style(printable(finding.test.name())).bold()
     );
     let _ = writeln!(text, "           {}", finding.verdict.meaning());
+    if let Some(quarantined) = report.quarantine.of(&finding.test) {
+        let title = style("quarantined").yellow();
+        let _ = writeln!(
+            text,
+            "           {title} {}",
+            printable(&describe(quarantined))
+        );
+    }
     let mut first = None;
     for trial in &finding.trials {
         let is_first = matches!(trial.rung, Rung::Once(setting) if !matches!(setting, Setting::Plain | Setting::Alone | Setting::Ordered));
@@ -280,6 +289,7 @@ fn conclusion(report: &Report) -> String {
             "pre-existing",
             Style::new().red().bold(),
         ),
+        (counts.quarantined, "quarantined", Style::new().yellow()),
         (counts.flaky, "flaky", Style::new().yellow().bold()),
         (counts.passed, "passed", Style::new().green()),
         (counts.skipped, "skipped", Style::new().dim()),

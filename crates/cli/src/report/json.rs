@@ -8,8 +8,10 @@ use std::time::Duration;
 use serde::Serialize;
 use unflake_core::cost::{Costs, Spent};
 use unflake_core::event::Ending;
+use unflake_core::quarantine::Quarantined;
 use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
+use unflake_history::dates;
 
 use self::changes::{JsonChanges, to_json_changes};
 use self::order::{JsonCause, JsonLatent, JsonOrder, to_json_cause, to_json_latent, to_json_order};
@@ -68,6 +70,7 @@ struct JsonCounts {
     broken: usize,
     unclear: usize,
     unexamined: usize,
+    quarantined: usize,
     collection_errors: usize,
 }
 
@@ -80,6 +83,7 @@ struct JsonFinding<'a> {
     verdict: &'static str,
     kind: Option<&'static str>,
     meaning: &'static str,
+    quarantine: Option<JsonQuarantine<'a>>,
     repeat: String,
     changes: Option<JsonChanges<'a>>,
     left_behind: &'a [String],
@@ -87,6 +91,14 @@ struct JsonFinding<'a> {
     cause: Option<JsonCause<'a>>,
     recipe: Option<[String; 2]>,
     attempts: Vec<JsonTrial<'a>>,
+}
+
+/// Why a test may fail.
+#[derive(Serialize)]
+struct JsonQuarantine<'a> {
+    reason: &'a str,
+    owner: &'a str,
+    until: String,
 }
 
 #[derive(Serialize)]
@@ -220,6 +232,7 @@ fn to_json_counts(counts: Counts) -> JsonCounts {
         broken: counts.broken,
         unclear: counts.unclear,
         unexamined: counts.unexamined,
+        quarantined: counts.quarantined,
         collection_errors: counts.collection_errors,
     }
 }
@@ -234,6 +247,7 @@ fn to_json_finding<'a>(report: &'a Report, finding: &'a Finding) -> JsonFinding<
         verdict: finding.verdict.label(),
         kind: finding.verdict.kind(),
         meaning: finding.verdict.meaning(),
+        quarantine: report.quarantine.of(&finding.test).map(to_json_quarantine),
         repeat: report.invocation.repeat(report, finding),
         changes: finding.comparison.as_ref().map(to_json_changes),
         left_behind: &finding.left_behind,
@@ -244,6 +258,14 @@ fn to_json_finding<'a>(report: &'a Report, finding: &'a Finding) -> JsonFinding<
             .recipe(report, finding)
             .or_else(|| report.invocation.order_recipe(report, finding)),
         attempts: finding.trials.iter().map(to_json_trial).collect(),
+    }
+}
+
+fn to_json_quarantine(quarantined: &Quarantined) -> JsonQuarantine<'_> {
+    JsonQuarantine {
+        reason: &quarantined.reason,
+        owner: &quarantined.owner,
+        until: dates::to_text(quarantined.until),
     }
 }
 

@@ -13,6 +13,7 @@ use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
 
 use super::{Report, SuiteRun, changes, order};
+use crate::quarantine::describe;
 
 /// The report as XML.
 pub(crate) fn write(
@@ -61,8 +62,10 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
         .findings
         .iter()
         .find(|finding| finding.test == test.id);
-    let is_forgiven = finding.is_some_and(|finding| finding.verdict.is_flaky())
-        && policy.forgives(&report.findings);
+    let quarantined = report.quarantine.of(&test.id);
+    let is_flaky = finding.is_some_and(|finding| finding.verdict.is_flaky());
+    // A test in quarantine reads as a success with its failures, as a flaky one does; its verdict stands beside.
+    let is_forgiven = quarantined.is_some() || is_flaky && policy.forgives(report.counted());
     let mut status = match finding {
         Some(finding) => to_status(finding, is_forgiven),
         None if run.outcome.is_failure() => TestCaseStatus::non_success(kind(&run.outcome)),
@@ -95,6 +98,9 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
     case.add_property(Property::new("unflake.id", test.id.name()));
     if let Some(finding) = finding {
         case.add_property(Property::new("unflake.verdict", finding.verdict.label()));
+        if let Some(quarantined) = quarantined {
+            case.add_property(Property::new("unflake.quarantine", describe(quarantined)));
+        }
         case.add_property(Property::new("unflake.meaning", finding.verdict.meaning()));
         case.add_property(Property::new("unflake.attempts", attempts(finding)));
         let order = order::describe_lines(finding).join("; ");

@@ -6,6 +6,7 @@ use unflake_core::verdict::Finding;
 
 use super::{Report, changes, order, plural, seconds};
 use crate::printable::{printable, printable_lines};
+use crate::quarantine::describe;
 
 /// How much of a failure text a summary holds.
 const TEXT_LIMIT: usize = 4000;
@@ -22,18 +23,28 @@ pub(crate) fn write(report: &Report) -> String {
     let mut text = format!("## unflake: {title}\n\n");
     let _ = writeln!(
         text,
-        "{} in {}: {} passed, {} skipped.\n",
+        "{} in {}: {} passed, {} skipped{}.\n",
         plural(counts.tests, "test", "tests"),
         seconds(report.elapsed),
         counts.passed,
-        counts.skipped
+        counts.skipped,
+        match counts.quarantined {
+            0 => String::new(),
+            some => format!(", {some} quarantined"),
+        }
     );
     let mut findings = report.findings_by_weight();
     findings.reverse();
     if !findings.is_empty() {
         text.push_str("| verdict | test | what it means |\n|---|---|---|\n");
         for finding in &findings {
-            let (verdict, meaning) = (finding.verdict.label(), finding.verdict.meaning());
+            let (verdict, mut meaning) = (
+                finding.verdict.label(),
+                finding.verdict.meaning().to_owned(),
+            );
+            if let Some(quarantined) = report.quarantine.of(&finding.test) {
+                meaning = format!("{meaning}; quarantined {}", cell(&describe(quarantined)));
+            }
             let _ = writeln!(
                 text,
                 "| **{verdict}** | {} | {meaning} |",

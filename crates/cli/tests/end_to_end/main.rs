@@ -18,5 +18,6 @@ mod order;
 mod project;
 mod reports;
 mod search;
+mod serve;
 mod triage;
 mod why;

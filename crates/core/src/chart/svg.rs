@@ -17,19 +17,29 @@ const DASHES: [&str; 6] = ["", "7 4", "2 3", "10 3 2 3", "4 2", "1 2"];
 /// At most so many points of a line can be hovered.
 const HOVERED: usize = 60;
 
-const STYLE: &str = "svg{font:13px system-ui,sans-serif;--ink:#222;--faint:#ddd;--paper:#fff}\
+/// How charts look: for a page that holds some, in place of the style that a file has in itself.
+pub const STYLE: &str = ".chart{font:13px system-ui,sans-serif;--ink:#222;--faint:#ddd;--paper:#fff}\
 .l0{--line:#0057b8}.l1{--line:#c2410c}.l2{--line:#15803d}.l3{--line:#7e22ce}.l4{--line:#a16207}.l5{--line:#0e7490}\
-@media(prefers-color-scheme:dark){svg{--ink:#ddd;--faint:#444;--paper:#161616}\
+@media(prefers-color-scheme:dark){.chart{--ink:#ddd;--faint:#444;--paper:#161616}\
 .l0{--line:#6cb6ff}.l1{--line:#ff9d6c}.l2{--line:#6ddb8f}.l3{--line:#cf9bff}.l4{--line:#e3c04d}.l5{--line:#5fd4e6}}\
-text{fill:var(--ink)}.grid{stroke:var(--faint)}.axis,.mark{stroke:var(--ink)}.mark{stroke-dasharray:3 3}\
+.chart text{fill:var(--ink)}.grid{stroke:var(--faint)}.axis,.mark{stroke:var(--ink)}.mark{stroke-dasharray:3 3}\
 .line{fill:none;stroke:var(--line);stroke-width:2}.dot{fill:var(--line);fill-opacity:0}.dot:hover{fill-opacity:1}";
 
 /// The chart as a file of its own.
 pub fn write(chart: &Chart) -> String {
+    draw(chart, &format!("<style>{STYLE}</style>\n"))
+}
+
+/// The chart as a part of a page that has [`STYLE`].
+pub fn write_inline(chart: &Chart) -> String {
+    draw(chart, "")
+}
+
+fn draw(chart: &Chart, style: &str) -> String {
     let frame = chart.frame();
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
-         aria-label=\"{title}\">\n<title>{title}</title>\n<style>{STYLE}</style>\n\
+        "<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+         role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n{style}\
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"var(--paper)\"/>\n\
          <text x=\"{LEFT}\" y=\"24\" font-weight=\"600\">{title}</text>\n",
         title = escape(&chart.title)

@@ -111,6 +111,10 @@ fn add_case<F: FnMut(Batch) -> Result<(), ()>>(
         let _ = packer.push(row);
     };
     let is_flaky = case.outcome == CaseOutcome::Flaky;
+    let verdict = property("unflake.verdict");
+    // Our own report shows a test in quarantine as passed; that it passed is not said by that.
+    let is_excused = property("unflake.quarantine").is_some();
+    let never_passed = is_excused && verdict.as_deref() != Some("flaky");
     if is_flaky {
         // The failures came first: the tool itself ran the test again.
         for failure in &case.other_failures {
@@ -120,17 +124,19 @@ fn add_case<F: FnMut(Batch) -> Result<(), ()>>(
                 failure.duration,
                 &failure.kind,
                 &failure.account,
-                Some("flaky"),
+                Some(verdict.as_deref().unwrap_or("flaky")),
             );
         }
     }
-    add(
-        to_ended(case.outcome),
-        case.duration,
-        &case.kind,
-        &case.account,
-        None,
-    );
+    if !(is_flaky && never_passed) {
+        add(
+            to_ended(case.outcome),
+            case.duration,
+            &case.kind,
+            &case.account,
+            None,
+        );
+    }
     if !is_flaky {
         for failure in &case.other_failures {
             let ended = to_ended(failure.outcome);

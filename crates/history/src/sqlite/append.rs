@@ -34,7 +34,8 @@ impl Sqlite {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(trouble)?;
-        let mut writer = Writer::begin(&transaction, &source.name()).map_err(trouble)?;
+        let builder = Builder::begin(&transaction).map_err(trouble)?;
+        let mut writer = Writer::begin(&transaction, &source.name(), builder).map_err(trouble)?;
         while let Some(batch) = next {
             writer.write(&batch).map_err(trouble)?;
             next = source.next_batch();
@@ -44,7 +45,7 @@ impl Sqlite {
             Err(Refused) => return Ok(Appended::Refused),
         };
         let runs = writer.runs;
-        if !writer.end(digest).map_err(trouble)? {
+        if writer.end(digest).map_err(trouble)?.is_none() {
             return Ok(Appended::Known);
         }
         transaction.commit().map_err(trouble)?;
@@ -86,12 +87,12 @@ impl Sqlite {
 }
 
 /// One source on its way into the tables.
-struct Writer<'a> {
+pub(super) struct Writer<'a> {
     transaction: &'a Transaction<'a>,
     import: i64,
     /// The number that the next run gets: one more than the largest, as nobody else writes meanwhile.
     next: i64,
-    runs: u64,
+    pub(super) runs: u64,
     /// The numbers of the batch's tests and provenances, the latter with their streams.
     tests: Vec<i64>,
     provenances: Vec<(i64, u32)>,
@@ -100,7 +101,11 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn begin(transaction: &'a Transaction<'a>, name: &str) -> rusqlite::Result<Self> {
+    pub(super) fn begin(
+        transaction: &'a Transaction<'a>,
+        name: &str,
+        builder: Builder<'a>,
+    ) -> rusqlite::Result<Self> {
         // Its digest is known at the end only. Nobody sees it before.
         let add = "INSERT INTO import(digest, source, first, last) VALUES (x'', ?1, 0, -1)";
         transaction.execute(add, [name])?;
@@ -115,11 +120,11 @@ impl<'a> Writer<'a> {
             tests: Vec::new(),
             provenances: Vec::new(),
             signatures: HashMap::new(),
-            builder: Builder::begin(transaction)?,
+            builder,
         })
     }
 
-    fn write(&mut self, batch: &Batch) -> rusqlite::Result<()> {
+    pub(super) fn write(&mut self, batch: &Batch) -> rusqlite::Result<()> {
         if batch.is_fresh {
             self.tests.clear();
             self.provenances.clear();
@@ -204,9 +209,9 @@ impl<'a> Writer<'a> {
         Ok(number)
     }
 
-    /// False if a source with this digest is there already.
-    fn end(self, digest: [u8; 32]) -> rusqlite::Result<bool> {
-        self.builder.end(self.next - 1)?;
+    /// Nothing if a source with this digest is there already; else what counts runs, for the next source.
+    pub(super) fn end(mut self, digest: [u8; 32]) -> rusqlite::Result<Option<Builder<'a>>> {
+        self.builder.settle(self.next - 1)?;
         let update = "UPDATE import SET digest = ?1, first = ?2, last = ?3 WHERE id = ?4";
         let last = self.next - 1;
         let first = self.next - i64::try_from(self.runs).unwrap_or(0);
@@ -214,9 +219,9 @@ impl<'a> Writer<'a> {
             .transaction
             .execute(update, params![digest, first, last, self.import])
         {
-            Ok(_) => Ok(true),
+            Ok(_) => Ok(Some(self.builder)),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-                Ok(false)
+                Ok(None)
             }
             Err(error) => Err(error),
         }

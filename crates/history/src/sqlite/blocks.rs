@@ -22,7 +22,7 @@ const WORTHWHILE: usize = 50_000;
 const DAY: i64 = 86_400_000;
 
 /// What a count is about. The order of the fields is that of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
     pub(super) test: u32,
     pub(super) day: i32,
@@ -121,7 +121,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Makes the last block, if it is worth it.
-    pub(super) fn end(mut self, last: i64) -> rusqlite::Result<()> {
+    pub(super) fn settle(&mut self, last: i64) -> rusqlite::Result<()> {
         if self.waiting >= WORTHWHILE {
             self.write(last)?;
         }

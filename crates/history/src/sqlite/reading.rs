@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Row;
 
+use super::labelled::Labelled;
 use super::{Sqlite, blocks, revision};
 use crate::daily::{DailyCount, FlakyRule};
 use crate::run::{Ended, Label, Provenance, TestName};
@@ -49,17 +50,18 @@ impl Store for Sqlite {
         if rule == FlakyRule::Revision {
             return revision::visit(&self.connection, visit).map_err(self.trouble());
         }
-        let to_count = |key: blocks::Key, tally: crate::daily::Tally| DailyCount {
+        // Blocks, the runs after them and the labels are read as of the same moment.
+        let moment = self.connection.unchecked_transaction();
+        let moment = moment.map_err(self.trouble())?;
+        let mut labelled = Labelled::read(&moment, rule).map_err(self.trouble())?;
+        let mut to_count = |key: blocks::Key, tally: crate::daily::Tally| DailyCount {
             test: key.test,
             day: key.day,
             stream: key.stream,
             runs: tally.runs,
             failures: tally.failures,
-            flaky: tally.flaky(rule),
+            flaky: labelled.take_from(key, tally.flaky(rule)),
         };
-        // Blocks and the runs after them are read as of the same moment.
-        let moment = self.connection.unchecked_transaction();
-        let moment = moment.map_err(self.trouble())?;
         blocks::visit(&moment, |key, tally| visit(to_count(key, tally))).map_err(self.trouble())
     }
 
@@ -171,7 +173,7 @@ impl Store for Sqlite {
 }
 
 impl Sqlite {
-    fn each(
+    pub(super) fn each(
         &self,
         query: &str,
         parameters: impl rusqlite::Params,
@@ -185,7 +187,7 @@ impl Sqlite {
         Ok(())
     }
 
-    fn read<T>(
+    pub(super) fn read<T>(
         &self,
         query: &str,
         parameters: impl rusqlite::Params,

@@ -6,8 +6,8 @@ use serde::Serialize;
 use unflake_core::comparison::{AtBase, Comparison};
 use unflake_core::intersect::{How, Touch, Unknown};
 
-use crate::history::dates;
 use crate::report::changes::describe_unknown;
+use unflake_history::dates;
 
 #[derive(Serialize)]
 pub(super) struct JsonChanges<'a> {
@@ -40,7 +40,7 @@ pub(super) fn to_json_changes(comparison: &Comparison) -> JsonChanges<'_> {
     let (at_base, at_base_detail) = match &comparison.at_base {
         AtBase::Passed => ("passed", None),
         AtBase::PassedBefore { time } => {
-            let day = dates::day_of(*time);
+            let day = dates::to_text(dates::day_of(*time));
             let detail = format!("on {day}, by the history");
             ("passed", Some(Cow::Owned(detail)))
         }

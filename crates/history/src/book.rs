@@ -2,66 +2,77 @@
 
 use std::collections::HashMap;
 
+use crate::daily::FlakyRule;
+use crate::periods::Part;
+use crate::run::TestName;
+use crate::store::{Store, StoreError};
 use unflake_core::pattern::Pattern;
 use unflake_core::quantify::sample::{Day, Sample};
 use unflake_core::quantify::unstable::Course;
 use unflake_core::reported::junit_name;
 use unflake_core::test::TestId;
-use unflake_history::daily::FlakyRule;
-use unflake_history::run::TestName;
-use unflake_history::store::Store;
-
-use super::periods::Periods;
 
 /// One test.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) name: TestName,
+pub struct Entry {
+    /// Its best name.
+    pub name: TestName,
     /// Its numbers in the store: under its own name, and under those of reports.
-    pub(crate) numbers: Vec<u32>,
+    pub numbers: Vec<u32>,
     /// The baseline, and the days of the current period.
-    pub(crate) course: Course,
+    pub course: Course,
     /// The days of the baseline, if they were asked for.
-    pub(crate) before: Vec<Day>,
+    pub before: Vec<Day>,
     /// What a run takes, if that is known.
-    pub(crate) seconds: Option<f64>,
+    pub seconds: Option<f64>,
 }
 
 impl Entry {
     /// Flaky failures of the current period.
-    pub(crate) fn flaked(&self) -> Sample {
+    pub fn flaked(&self) -> Sample {
         let samples = self.course.days.iter().map(|day| day.flaked());
         samples.fold(Sample::default(), Sample::plus)
     }
 
     /// Whether it ran in the current period.
-    pub(crate) fn is_current(&self) -> bool {
+    pub fn is_current(&self) -> bool {
         !self.course.days.is_empty()
     }
 
     /// Whether it ran in either period.
-    pub(crate) fn has_runs(&self) -> bool {
+    pub fn has_runs(&self) -> bool {
         !self.course.days.is_empty() || self.course.baseline.runs() > 0
     }
 }
 
 /// Whether the days of the baseline are wanted, or only its sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Before {
+pub enum Before {
+    /// Each day.
     Days,
+    /// The sum.
     Sum,
 }
 
+/// Which tests and runs are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// Which failures are flaky.
+    pub rule: FlakyRule,
+    /// What tests are compared with.
+    pub baseline: &'a Part,
+    /// What is compared.
+    pub current: &'a Part,
+    /// Which tests, if not all.
+    pub pattern: Option<&'a Pattern>,
+    /// Whether the days of the baseline are wanted too.
+    pub before: Before,
+}
+
 /// Reads the tests that match and have runs, in the order of their names.
-pub(crate) fn read(
-    store: &dyn Store,
-    rule: FlakyRule,
-    periods: &Periods,
-    pattern: Option<&Pattern>,
-    before: Before,
-) -> anyhow::Result<Vec<Entry>> {
-    let (mut entries, places) = gather(store.tests()?, pattern);
-    store.visit_daily(rule, &mut |count| {
+pub fn read(store: &dyn Store, reading: &Reading<'_>) -> Result<Vec<Entry>, StoreError> {
+    let (mut entries, places) = gather(store.tests()?, reading.pattern);
+    store.visit_daily(reading.rule, &mut |count| {
         let Some(Some(place)) = places.get(count.test as usize) else {
             return;
         };
@@ -72,13 +83,13 @@ pub(crate) fn read(
             failures: count.failures,
             flaky: count.flaky,
         };
-        if periods.baseline.has(count.stream, count.day) {
+        if reading.baseline.has(count.stream, count.day) {
             entry.course.baseline = entry.course.baseline.plus(day.flaked());
-            if before == Before::Days {
+            if reading.before == Before::Days {
                 entry.before.push(day);
             }
         }
-        if periods.current.has(count.stream, count.day) {
+        if reading.current.has(count.stream, count.day) {
             entry.course.days.push(day);
         }
     })?;

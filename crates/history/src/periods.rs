@@ -1,16 +1,12 @@
-//! Which runs are held against which: flags and `unflake.toml`, and what the history has.
+//! Which runs are held against which: what is asked for, and what the history has.
 
 use std::collections::BTreeMap;
 
+use crate::daily::FlakyRule;
+use crate::dates;
+use crate::store::{Store, StoreError, Stream};
 use serde::Serialize;
 use unflake_core::quantify::period::{Period, rolling, stable_half};
-use unflake_history::daily::FlakyRule;
-use unflake_history::store::{Store, Stream};
-
-use super::dates;
-use crate::config::Config;
-use crate::explain::Trouble;
-use crate::history_args::PeriodArgs;
 
 /// How long a release is tested before it is rolled out (Rehman 2019, 3.1.2).
 const CYCLE: i32 = 180;
@@ -22,48 +18,109 @@ const BASELINE_DAYS: i32 = 90;
 /// Names that a default branch may have, the likeliest first.
 const DEFAULT_BRANCHES: [&str; 4] = ["main", "master", "trunk", "develop"];
 
+/// What is asked for. What is not said is chosen by what the history has.
+#[derive(Clone, Debug, Default)]
+pub struct PeriodWish {
+    /// Hold this release against the stable half of the one before; `latest` for the newest.
+    pub release: Option<String>,
+    /// The days that are held against the baseline.
+    pub days: Option<i32>,
+    /// The days before them that are the baseline.
+    pub baseline_days: Option<i32>,
+    /// Only runs of this branch; `*` for all.
+    pub branch: Option<String>,
+    /// As it was on this day, in days since 1970.
+    pub as_of: Option<i32>,
+    /// How long a release is tested.
+    pub cycle_days: Option<i32>,
+    /// When releases began and ended, where the runs do not say.
+    pub releases: Vec<ReleaseDays>,
+}
+
+/// When a release was tested.
+#[derive(Clone, Debug)]
+pub struct ReleaseDays {
+    /// Its name.
+    pub id: String,
+    /// The first day.
+    pub from: Option<i32>,
+    /// The last.
+    pub to: Option<i32>,
+}
+
+/// Why there are no periods.
+#[derive(Debug, thiserror::Error)]
+pub enum PeriodError {
+    /// Nothing is there.
+    #[error("the history has no runs")]
+    NoRuns,
+    /// Others are there.
+    #[error("there is no release `{release}` in the history; there are: {}", .there.join(", "))]
+    NoRelease {
+        /// The one that was asked for.
+        release: String,
+        /// Those that there are.
+        there: Vec<String>,
+    },
+    /// The store does not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// Some runs: a range of days in some streams.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
-    pub(crate) period: Period,
+pub struct Part {
+    /// The days.
+    pub period: Period,
     /// The numbers of the streams, in order.
-    pub(crate) streams: Vec<u32>,
+    pub streams: Vec<u32>,
 }
 
 impl Part {
-    pub(crate) fn has(&self, stream: u32, day: i32) -> bool {
+    /// Whether a day of a stream is in it.
+    pub fn has(&self, stream: u32, day: i32) -> bool {
         self.period.contains(day) && self.streams.binary_search(&stream).is_ok()
     }
 }
 
 /// What is held against what.
 #[derive(Clone, Debug)]
-pub(crate) struct Periods {
-    pub(crate) baseline: Part,
-    pub(crate) current: Part,
-    pub(crate) named: Named,
+pub struct Periods {
+    /// What tests are compared with.
+    pub baseline: Part,
+    /// What is compared.
+    pub current: Part,
+    /// The same in words.
+    pub named: Named,
 }
 
 /// The same in words, for reports.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Named {
-    pub(crate) release: Option<String>,
-    pub(crate) baseline_release: Option<String>,
+pub struct Named {
+    /// The release, if one was asked for.
+    pub release: Option<String>,
+    /// The one before it.
+    pub baseline_release: Option<String>,
     /// `None` for all branches.
-    pub(crate) branch: Option<String>,
-    pub(crate) current: Span,
-    pub(crate) baseline: Span,
+    pub branch: Option<String>,
+    /// The days that are compared.
+    pub current: Span,
+    /// Those that they are compared with.
+    pub baseline: Span,
 }
 
+/// Two dates, both included.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Span {
-    pub(crate) from: String,
-    pub(crate) to: String,
+pub struct Span {
+    /// The first.
+    pub from: String,
+    /// The last.
+    pub to: String,
 }
 
 impl Named {
     /// A line for people.
-    pub(crate) fn sentence(&self) -> String {
+    pub fn sentence(&self) -> String {
         let Self {
             current, baseline, ..
         } = self;
@@ -91,11 +148,8 @@ impl Named {
 /// The days on which each stream has runs.
 type Spans = BTreeMap<u32, Period>;
 
-pub(crate) fn resolve(
-    store: &dyn Store,
-    args: &PeriodArgs,
-    config: &Config,
-) -> anyhow::Result<Periods> {
+/// Chooses the periods.
+pub fn resolve(store: &dyn Store, wish: &PeriodWish) -> Result<Periods, PeriodError> {
     let streams = store.streams()?;
     let mut spans = Spans::new();
     store.visit_daily(FlakyRule::Bug, &mut |count| {
@@ -107,21 +161,19 @@ pub(crate) fn resolve(
         span.last = span.last.max(count.day);
     })?;
     if spans.is_empty() {
-        return Err(Trouble::NoRuns.into());
+        return Err(PeriodError::NoRuns);
     }
-    let as_of = args.as_of.as_deref().map(dates::parse).transpose()?;
-    let branch = find_branch(args, config, &streams, &spans);
+    let branch = find_branch(wish, &streams, &spans);
     let streams: Vec<&Stream> = streams
         .iter()
         .filter(|one| spans.contains_key(&one.number))
         .filter(|one| branch.as_ref().is_none_or(|branch| one.branch == *branch))
         .collect();
-    let release = args.release.as_ref().or(config.baseline.release.as_ref());
-    let mut periods = match release {
-        Some(release) => by_release(release, config, &streams, &spans)?,
-        None => by_days(args, config, as_of, &streams, &spans),
+    let mut periods = match &wish.release {
+        Some(release) => by_release(release, wish, &streams, &spans)?,
+        None => by_days(wish, &streams, &spans),
     };
-    if let Some(as_of) = as_of {
+    if let Some(as_of) = wish.as_of {
         let current = &mut periods.current.period;
         current.last = current.last.min(as_of);
     }
@@ -136,14 +188,8 @@ pub(crate) fn resolve(
 }
 
 /// The branch that counts; `None` for all.
-fn find_branch(
-    args: &PeriodArgs,
-    config: &Config,
-    streams: &[Stream],
-    spans: &Spans,
-) -> Option<String> {
-    let asked = args.branch.as_ref().or(config.baseline.branch.as_ref());
-    if let Some(asked) = asked {
+fn find_branch(wish: &PeriodWish, streams: &[Stream], spans: &Spans) -> Option<String> {
+    if let Some(asked) = &wish.branch {
         return (asked != "*").then(|| asked.clone());
     }
     let has_runs = |branch: &&str| {
@@ -154,22 +200,14 @@ fn find_branch(
     found.map(|branch| (*branch).to_owned())
 }
 
-fn by_days(
-    args: &PeriodArgs,
-    config: &Config,
-    as_of: Option<i32>,
-    streams: &[&Stream],
-    spans: &Spans,
-) -> Periods {
+fn by_days(wish: &PeriodWish, streams: &[&Stream], spans: &Spans) -> Periods {
     let numbers: Vec<u32> = streams.iter().map(|one| one.number).collect();
     let last = numbers.iter().map(|number| spans[number].last).max();
-    let today = as_of.or(last).unwrap_or(0);
-    let days = args.days.or(config.baseline.current_days);
-    let before = args.baseline_days.or(config.baseline.days);
+    let today = wish.as_of.or(last).unwrap_or(0);
     let (baseline, current) = rolling(
         today,
-        before.unwrap_or(BASELINE_DAYS),
-        days.unwrap_or(CURRENT_DAYS),
+        wish.baseline_days.unwrap_or(BASELINE_DAYS),
+        wish.days.unwrap_or(CURRENT_DAYS),
     );
     Periods {
         baseline: Part {
@@ -186,10 +224,10 @@ fn by_days(
 
 fn by_release(
     asked: &str,
-    config: &Config,
+    wish: &PeriodWish,
     streams: &[&Stream],
     spans: &Spans,
-) -> anyhow::Result<Periods> {
+) -> Result<Periods, PeriodError> {
     let mut releases: Vec<(String, Period)> = Vec::new();
     for stream in streams.iter().filter(|one| !one.release.is_empty()) {
         let span = spans[&stream.number];
@@ -204,16 +242,12 @@ fn by_release(
             None => releases.push((stream.release.clone(), span)),
         }
     }
-    for release in &config.releases {
+    for release in &wish.releases {
         let Some((_, period)) = releases.iter_mut().find(|(name, _)| *name == release.id) else {
             continue;
         };
-        if let Some(from) = &release.from {
-            period.first = dates::parse(from)?;
-        }
-        if let Some(to) = &release.to {
-            period.last = dates::parse(to)?;
-        }
+        period.first = release.from.unwrap_or(period.first);
+        period.last = release.to.unwrap_or(period.last);
     }
     releases.sort_by_key(|(_, period)| (period.first, period.last));
     let at = if asked == "latest" {
@@ -221,7 +255,7 @@ fn by_release(
     } else {
         releases.iter().position(|(name, _)| name == asked)
     };
-    let at = at.ok_or_else(|| Trouble::NoRelease {
+    let at = at.ok_or_else(|| PeriodError::NoRelease {
         release: asked.to_owned(),
         there: releases.iter().map(|(name, _)| name.clone()).collect(),
     })?;
@@ -231,7 +265,7 @@ fn by_release(
     };
     let (name, current) = releases[at].clone();
     let before = at.checked_sub(1).map(|before| releases[before].clone());
-    let cycle = config.baseline.cycle_days.unwrap_or(CYCLE);
+    let cycle = wish.cycle_days.unwrap_or(CYCLE);
     let baseline = match &before {
         Some((before, period)) => Part {
             period: stable_half(*period, Some(cycle)),

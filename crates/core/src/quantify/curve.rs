@@ -1,10 +1,10 @@
 //! Shares of tests over the days of a period: the paper's figures.
 
-use unflake_core::chart::Line;
-use unflake_core::quantify::period::Period;
+use super::period::Period;
+use crate::chart::Line;
 
 /// The share of `total` tests that something has happened to by each day, from the day it happened on.
-pub(crate) fn cumulative(name: &str, period: Period, happened: &[i32], total: usize) -> Line {
+pub fn cumulative(name: &str, period: Period, happened: &[i32], total: usize) -> Line {
     let mut days: Vec<i32> = happened.to_vec();
     days.sort_unstable();
     let mut points = Vec::new();
@@ -22,7 +22,7 @@ pub(crate) fn cumulative(name: &str, period: Period, happened: &[i32], total: us
 }
 
 /// What is left of one line when another is taken away.
-pub(crate) fn difference(name: &str, one: &Line, other: &Line) -> Line {
+pub fn difference(name: &str, one: &Line, other: &Line) -> Line {
     let points = one.points.iter().zip(&other.points);
     Line {
         name: name.to_owned(),
@@ -34,7 +34,7 @@ pub(crate) fn difference(name: &str, one: &Line, other: &Line) -> Line {
 
 /// A part of a whole; 0 of nothing.
 #[expect(clippy::cast_precision_loss, reason = "numbers of tests are small")]
-pub(crate) fn share(part: usize, whole: usize) -> f64 {
+pub fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 {
         return 0.0;
     }

@@ -1,0 +1,309 @@
+//! Reports in, board out: what pages and the API show, labels, quarantine, and hostile names.
+
+use std::fmt::Write;
+
+use serde_json::json;
+
+use super::{Server, junit, new_store};
+use crate::project::{Project, Python};
+
+/// Thirty quiet days, and a last one on which two tests fail: one for the first time, one as ever.
+fn fill(server: &Server) {
+    let mut lines = String::new();
+    for day in 1..=30 {
+        for (test, verdict) in [
+            ("a.py::new", "passed"),
+            ("a.py::old", if day % 2 == 0 { "failed" } else { "passed" }),
+            ("a.py::fine", "passed"),
+        ] {
+            let verdict = if day == 30 && test != "a.py::fine" {
+                "failed"
+            } else {
+                verdict
+            };
+            let line = json!({
+                "test": test, "time": format!("2026-06-{day:02}T04:00:00Z"), "verdict": verdict,
+                "environment": if test == "a.py::new" { "linux" } else { "mac" }, "branch": "main",
+                "job": format!("{day}"), "message": format!("{test} broke at {day}"),
+            });
+            writeln!(lines, "{line}").unwrap();
+        }
+    }
+    let (status, answer) = server.post("/api/v1/reports", "application/x-ndjson", &lines);
+    assert_eq!(
+        (status, answer["runs"].as_u64()),
+        (201, Some(90)),
+        "{answer}"
+    );
+}
+
+fn number_of(server: &Server, test: &str) -> u64 {
+    let found = server.json(&format!("/api/v1/tests?query={test}"));
+    found["tests"][0]["number"].as_u64().unwrap()
+}
+
+#[test]
+fn a_report_counts_once_and_says_what_was_left_out() {
+    let (_folder, store) = new_store();
+    let server = Server::start(&store, &[]);
+    let xml = junit("2026-06-01T00:00:00", &[("one", None), ("two", Some("no"))]);
+    let path = "/api/v1/reports?revision=abc&branch=main&job=7&environment=linux";
+    let (status, first) = server.post(path, "application/xml", &xml);
+    assert_eq!((status, first["result"].as_str()), (201, Some("added")));
+    assert_eq!(first["runs"], 2);
+    let (status, second) = server.post(path, "application/xml", &xml);
+    assert_eq!((status, second["result"].as_str()), (200, Some("known")));
+    let digest = first["digest"].as_str().unwrap();
+    assert_eq!(server.get(&format!("/api/v1/reports/{digest}")).0, 200);
+    let other = format!("{}0", &digest[1..]);
+    assert_eq!(server.get(&format!("/api/v1/reports/{other}")).0, 404);
+    // Another job's report is another report.
+    let (status, _) = server.post("/api/v1/reports?job=8", "application/xml", &xml);
+    assert_eq!(status, 201);
+    let lines = "{\"test\":\"a\",\"time\":\"2026-06-01\",\"verdict\":\"ok\"}\nnonsense\n";
+    let (_, answer) = server.post("/api/v1/reports", "application/x-ndjson", lines);
+    assert_eq!(answer["skipped"][0]["count"], 1, "{answer}");
+    for (kind, body) in [
+        ("application/xml", "<html>"),
+        ("application/x-ndjson", "{}"),
+        ("text/csv", "a"),
+    ] {
+        let (status, answer) = server.post("/api/v1/reports", kind, body);
+        assert_eq!(status, 422, "{answer}");
+    }
+    let (status, metrics) = server.get("/metrics");
+    assert_eq!(status, 200);
+    assert!(
+        metrics.contains("unflake_reports_total{result=\"added\"} 3"),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains("unflake_reports_total{result=\"known\"} 1"),
+        "{metrics}"
+    );
+    assert!(metrics.contains("unflake_runs_added_total 5"), "{metrics}");
+}
+
+#[test]
+fn the_failure_that_stands_out_comes_first_and_the_ranking_is_measured() {
+    let (_folder, store) = new_store();
+    let server = Server::start(&store, &[]);
+    fill(&server);
+    let board = server.json("/api/v1/triage");
+    assert_eq!(board["day"], "2026-06-30");
+    let first = &board["potential_product_faults"]["clusters"][0]["lines"][0];
+    assert_eq!(first["test"], "a.py::new");
+    assert_eq!(first["priority"], 1.0);
+    let second = &board["potential_flaky_failures"]["clusters"][0]["lines"][0];
+    assert_eq!(second["test"], "a.py::old");
+    assert_eq!(board["environments"], json!(["linux", "mac"]));
+    let filtered = server.json("/api/v1/triage?environment=mac");
+    assert_eq!(filtered["potential_product_faults"]["tests"], 0);
+    assert_eq!(filtered["potential_flaky_failures"]["tests"], 1);
+    assert!(board["ranking"]["share"].is_null());
+
+    let say = |test: &str, is_fault: bool| {
+        let number = number_of(&server, test);
+        let body =
+            json!({"test": number, "day": "2026-06-30", "is_fault": is_fault, "bug": "SHOP-1"});
+        server.post("/api/v1/labels", "application/json", &body.to_string())
+    };
+    assert_eq!(say("new", true).1["ranking"]["share"], 1.0);
+    assert_eq!(say("old", true).1["ranking"]["share"], 0.5);
+    assert_eq!(say("old", false).1["ranking"]["share"], 1.0);
+    assert_eq!(say("fine", true).0, 404);
+    let board = server.json("/api/v1/triage");
+    let line = &board["potential_product_faults"]["clusters"][0]["lines"][0];
+    assert_eq!(line["fault"]["bug"], "SHOP-1");
+    // A fault of the product is no flake.
+    let tests = server.json("/api/v1/tests?query=new");
+    assert_eq!(tests["tests"][0]["flaky_failures"], 0);
+    let (_, page) = server.get("/");
+    assert!(page.contains("SHOP-1") && page.contains("100 %"), "{page}");
+}
+
+#[test]
+fn every_page_answers_with_and_without_runs() {
+    let (_folder, store) = new_store();
+    let server = Server::start(&store, &[]);
+    let pages = ["/", "/tests", "/suite", "/next", "/quarantine", "/login"];
+    for page in pages {
+        let (status, text) = server.get(page);
+        assert_eq!(status, 200, "{page}");
+        assert!(text.contains("<main"), "{page}");
+    }
+    assert!(server.get("/").1.contains("No runs yet"));
+    fill(&server);
+    let number = number_of(&server, "old");
+    let one = format!("/tests/{number}");
+    for page in pages.into_iter().chain([one.as_str()]) {
+        let (status, text) = server.get(page);
+        assert_eq!(status, 200, "{page}");
+        assert!(!text.contains("No runs yet"), "{page}");
+    }
+    let (_, page) = server.get(&one);
+    assert!(page.contains("15×") && page.contains("broke at"), "{page}");
+    assert_eq!(server.get("/tests/4000000000").0, 404);
+    assert_eq!(server.get("/tests/x").0, 404);
+    assert_eq!(server.get("/nothing").0, 404);
+    assert_eq!(server.get("/?day=yesterday").0, 400);
+    assert_eq!(server.get("/api/v1/tests?sort=x").0, 400);
+    let (status, badge) = server.get("/badge.svg");
+    assert!(
+        status == 200 && badge.contains("flaky tests: 2 of 3"),
+        "{badge}"
+    );
+    assert_eq!(server.json("/healthz")["status"], "ok");
+}
+
+#[test]
+fn what_tests_are_called_is_text_everywhere() {
+    let (_folder, store) = new_store();
+    let server = Server::start(&store, &[]);
+    let evil = "</title><script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
+    let cases = [(evil, Some(evil)), ("=cmd()|' /C calc'!A0", None)];
+    for day in 1..4 {
+        let xml = junit(&format!("2026-06-0{day}T00:00:00"), &cases);
+        let path = format!("/api/v1/reports?job=%3Cscript%3E{day}&environment=%3Cb%3E&branch=main");
+        assert_eq!(server.post(&path, "application/xml", &xml).0, 201);
+    }
+    let number = number_of(&server, "alert");
+    for page in [
+        "/",
+        "/tests",
+        "/suite",
+        "/next",
+        &format!("/tests/{number}"),
+    ] {
+        let (status, text) = server.get(page);
+        assert_eq!(status, 200, "{page}");
+        for raw in ["<script>alert", "<img src=x", "<b>", "<script>1"] {
+            assert!(!text.contains(raw), "{raw} in {page}");
+        }
+    }
+    let (_, csv) = server.get("/api/v1/tests.csv");
+    assert!(
+        csv.contains("\"shop.</title>") && csv.contains("\"\"'>"),
+        "{csv}"
+    );
+}
+
+#[test]
+fn a_test_in_quarantine_does_not_fail_a_run_and_leaves_by_evidence() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let (_folder, store) = new_store();
+    let server = Server::start(&store, &[]);
+    let project = Project::with(&[(
+        "test_a.py",
+        "def test_fine(): pass\ndef test_broken(): assert False\n",
+    )]);
+    let lines: String = (1..=3)
+        .map(|day| {
+            format!("{{\"test\": \"test_a.test_broken\", \"time\": \"2026-06-0{day}\", \"verdict\": \"failed\"}}\n")
+        })
+        .collect();
+    server.post("/api/v1/reports", "application/x-ndjson", &lines);
+    let (report, run) = project.run_json(&python, &["--quarantine", &server.url]);
+    assert_eq!(
+        (run.code, &report["summary"]["broken"]),
+        (Some(1), &json!(1))
+    );
+
+    let number = number_of(&server, "broken");
+    let until = unflake_history::dates::day_of(unflake_history::dates::now()) + 5;
+    let until = unflake_history::dates::to_text(until);
+    let body = json!({"test": number, "reason": "known", "owner": "@ann", "until": until});
+    let admit = |body: &serde_json::Value| {
+        server.post("/api/v1/quarantine", "application/json", &body.to_string())
+    };
+    assert_eq!(
+        admit(&json!({"test": number, "reason": " ", "until": until})).0,
+        400
+    );
+    assert_eq!(
+        admit(&json!({"test": number, "reason": "x", "until": "2020-01-01"})).0,
+        400
+    );
+    let (status, quarantine) = admit(&body);
+    assert_eq!(
+        (status, &quarantine["residents"][0]["owner"]),
+        (200, &json!("@ann"))
+    );
+
+    let junit = project.path().join("out.xml");
+    let (report, run) = project.run_json(
+        &python,
+        &[
+            "--quarantine",
+            &server.url,
+            "--junit",
+            junit.to_str().unwrap(),
+        ],
+    );
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(report["summary"]["quarantined"], 1);
+    assert_eq!(report["findings"][0]["verdict"], "broken");
+    assert_eq!(report["findings"][0]["quarantine"]["reason"], "known");
+    let human = project.run(&python, &["--quarantine", &server.url]);
+    assert!(
+        human.code == Some(0) && human.stdout.contains("@ann: known"),
+        "{human:?}"
+    );
+    assert!(human.stdout.contains("1 quarantined"), "{human:?}");
+    let xml = std::fs::read_to_string(&junit).unwrap();
+    assert!(xml.contains("unflake.quarantine"), "{xml}");
+
+    // What the report says is kept as what it is: failures, and no pass.
+    let (status, answer) = server.post("/api/v1/reports?job=q", "application/xml", &xml);
+    assert_eq!(status, 201, "{answer}");
+    let list = server.json("/api/v1/tests?query=broken&only=all");
+    let own = list["tests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["runs"].as_u64() > Some(0));
+    let own = own.unwrap()["number"].as_u64().unwrap();
+    let one = server.json(&format!("/api/v1/tests/{own}"));
+    let outcomes = one["last_runs"].as_array().unwrap();
+    assert!(
+        outcomes.iter().all(|run| run["outcome"] == "failed"),
+        "{outcomes:?}"
+    );
+    assert!(
+        outcomes.iter().any(|run| run["verdict"] == "broken"),
+        "{outcomes:?}"
+    );
+
+    // The list as a file in the repository does the same.
+    let (_, list) = server.get("/api/v1/quarantine.toml");
+    project.write("unflake-quarantine.toml", &list);
+    assert_eq!(project.run(&python, &[]).code, Some(0));
+    leave_by_evidence(&server, number);
+}
+
+fn leave_by_evidence(server: &Server, number: u64) {
+    let now = unflake_history::dates::now();
+    let lines: String = (1..=80)
+        .map(|at| {
+            format!(
+                "{{\"test\": \"test_a.test_broken\", \"time\": {}, \"verdict\": \"passed\"}}\n",
+                now + at
+            )
+        })
+        .collect();
+    let (status, answer) = server.post("/api/v1/reports", "application/x-ndjson", &lines);
+    assert_eq!((status, &answer["runs"]), (201, &json!(80)), "{answer}");
+    // The next report is written after the quarantine was looked at.
+    server.post(
+        "/api/v1/reports?job=z",
+        "application/xml",
+        &junit("2026-06-01T00:00:00", &[("x", None)]),
+    );
+    let quarantine = server.json("/api/v1/quarantine");
+    assert_eq!(quarantine["residents"], json!([]), "{quarantine}");
+    assert_eq!(quarantine["left"][0]["number"], number);
+    let why = quarantine["left"][0]["left_because"].as_str().unwrap();
+    assert!(why.contains("runs failed"), "{why}");
+}

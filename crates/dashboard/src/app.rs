@@ -1,0 +1,185 @@
+//! What all requests share: the store's readers and its one writer, and what was last computed from it.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, broadcast};
+use unflake_core::owners::Owners;
+use unflake_core::quarantine::Release;
+use unflake_history::periods::PeriodWish;
+use unflake_history::sqlite::{Missing, Sqlite};
+use unflake_history::store::StoreError;
+
+use crate::metrics::Metrics;
+use crate::problem::Problem;
+use crate::session::Sessions;
+use crate::snapshot::Snapshot;
+use crate::suite::Suites;
+use crate::tokens::TokenFile;
+use crate::writer::Writer;
+
+/// A page that would have to wait longer than this for the newest runs shows those before them, and the
+/// newest come a moment later.
+const QUICK: Duration = Duration::from_millis(120);
+
+/// What a server is to do.
+#[derive(Debug)]
+pub struct Options {
+    /// The history.
+    pub store: PathBuf,
+    /// Who may do what; without it everybody may do everything, which is for one's own machine only.
+    pub tokens: Option<TokenFile>,
+    /// Which days are held against which.
+    pub periods: PeriodWish,
+    /// Who looks after which files.
+    pub owners: Owners,
+    /// When tests leave quarantine.
+    pub release: Release,
+    /// How much is taken at once.
+    pub limits: Limits,
+}
+
+/// How much is taken at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The largest body of a report, in bytes.
+    pub body: usize,
+    /// How many connections are open.
+    pub connections: usize,
+    /// How many requests are worked on; others wait for their turn.
+    pub requests: usize,
+    /// How many reports are held in memory; others wait.
+    pub reports: usize,
+    /// How long a request may take.
+    pub time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body: 64 * 1024 * 1024,
+            connections: 1024,
+            requests: 64,
+            reports: 16,
+            time: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What all requests share.
+pub(crate) struct App {
+    pub(crate) options: Options,
+    pub(crate) writer: Writer,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) sessions: Sessions,
+    pub(crate) suites: Suites,
+    /// Says that the store has grown.
+    pub(crate) grown: broadcast::Sender<()>,
+    /// Turns to work on a request, and to hold a report.
+    pub(crate) turns: Semaphore,
+    pub(crate) report_turns: Semaphore,
+    /// Set when the server drains.
+    pub(crate) is_draining: AtomicBool,
+    idle: Mutex<Vec<Sqlite>>,
+    current: RwLock<Arc<Snapshot>>,
+    refreshing: Mutex<()>,
+}
+
+impl App {
+    pub(crate) fn open(options: Options) -> Result<Self, StoreError> {
+        let store = Sqlite::open(&options.store, Missing::Make)?;
+        store.prepare_board()?;
+        let metrics = Arc::new(Metrics::default());
+        let (grown, _) = broadcast::channel(16);
+        let writer = Writer::start(
+            Sqlite::open(&options.store, Missing::Make)?,
+            options.release,
+        );
+        let snapshot = Snapshot::read(&store, &options.periods, None)?;
+        Ok(Self {
+            writer,
+            metrics,
+            sessions: Sessions::new(),
+            suites: Suites::default(),
+            grown,
+            turns: Semaphore::new(options.limits.requests),
+            report_turns: Semaphore::new(options.limits.reports),
+            is_draining: AtomicBool::new(false),
+            idle: Mutex::new(vec![store]),
+            current: RwLock::new(Arc::new(snapshot)),
+            refreshing: Mutex::new(()),
+            options,
+        })
+    }
+
+    /// Asks the store in a thread that may wait.
+    pub(crate) async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        question: impl FnOnce(&Self, &Sqlite, &Snapshot) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let app = Arc::clone(self);
+        let work = move || {
+            let store = app.take_store()?;
+            let snapshot = app.snapshot(&store)?;
+            let answer = question(&app, &store, &snapshot);
+            app.idle.lock().expect("nobody panics with it").push(store);
+            answer
+        };
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|_| Problem::Broken)?
+    }
+
+    fn take_store(&self) -> Result<Sqlite, StoreError> {
+        let idle = self.idle.lock().expect("nobody panics with it").pop();
+        idle.map_or_else(|| Sqlite::open(&self.options.store, Missing::Refuse), Ok)
+    }
+
+    /// What is known of all tests: of now, where that is quick to compute.
+    fn snapshot(&self, store: &Sqlite) -> Result<Arc<Snapshot>, StoreError> {
+        let current = self.latest();
+        if current.extent == store.extent()? || current.took > QUICK {
+            return Ok(current);
+        }
+        self.refresh(store)
+    }
+
+    fn latest(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.current.read().expect("nobody panics with it"))
+    }
+
+    fn refresh(&self, store: &Sqlite) -> Result<Arc<Snapshot>, StoreError> {
+        let _turn = self.refreshing.lock().expect("nobody panics with it");
+        let known = self.latest();
+        if known.extent == store.extent()? {
+            return Ok(known);
+        }
+        let next = Snapshot::read(store, &self.options.periods, Some(&known))?;
+        let next = Arc::new(next);
+        *self.current.write().expect("nobody panics with it") = Arc::clone(&next);
+        Ok(next)
+    }
+
+    /// Looks whether the store has grown, whoever wrote to it, and computes anew what follows from it. To be
+    /// called now and then; it takes a tenth of the time at most.
+    pub(crate) fn keep_up(&self, rested: Instant) -> Result<bool, Problem> {
+        let store = self.take_store()?;
+        let known = self.latest();
+        let has_grown = known.extent != store.extent()?;
+        let is_rested = rested.elapsed() >= known.took * 9;
+        let is_done = has_grown && is_rested;
+        if is_done {
+            self.refresh(&store)?;
+        }
+        self.idle.lock().expect("nobody panics with it").push(store);
+        Ok(is_done)
+    }
+
+    pub(crate) fn drain(&self) {
+        self.is_draining.store(true, Ordering::SeqCst);
+        // Without listeners there is nobody to tell.
+        let _ = self.grown.send(());
+    }
+}

@@ -1,0 +1,86 @@
+//! Lists as tables for other programs. What tests are called is other people's text, also to a spreadsheet.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_DISPOSITION;
+use axum::response::Response;
+
+use crate::answer;
+use crate::api::{Asked, answered};
+use crate::app::App;
+use crate::query::Fields;
+use crate::tests_list::{Row, TestsList};
+use crate::tokens::Role;
+
+/// So many pages are written at most.
+const PAGES: usize = 4000;
+
+pub(crate) async fn tests(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Query(fields): Query<std::collections::BTreeMap<String, String>>,
+) -> Response {
+    let result = async {
+        who.need(Role::Read)?;
+        let mut wanted = Fields(fields).to_tests()?;
+        let found = app.ask(move |app, _, snapshot| {
+            let mut text = HEAD.to_owned();
+            for page in 1..=PAGES {
+                wanted.page = page;
+                let list = TestsList::read(snapshot, &app.options.owners, &wanted);
+                for row in &list.tests {
+                    text += &line(row);
+                }
+                if page >= list.pages {
+                    break;
+                }
+            }
+            Ok(text)
+        });
+        let mut response = answer::text("text/csv; charset=utf-8", found.await?);
+        let name = HeaderValue::from_static("attachment; filename=\"tests.csv\"");
+        response.headers_mut().insert(CONTENT_DISPOSITION, name);
+        Ok(response)
+    };
+    answered(&who, result.await)
+}
+
+const HEAD: &str =
+    "test,runs,flaky_failures,rate,low,high,stable_rate,last_flake,owner,quarantined\r\n";
+
+fn line(row: &Row) -> String {
+    let number = |value: Option<f64>| value.map(|one| format!("{one:.6}")).unwrap_or_default();
+    let fields = [
+        cell(&row.test),
+        row.runs.to_string(),
+        row.flaky_failures.to_string(),
+        number(row.rate),
+        number(Some(row.low)),
+        number(Some(row.high)),
+        number(row.stable_rate),
+        row.last_flake.clone().unwrap_or_default(),
+        cell(&row.owner),
+        row.is_quarantined.to_string(),
+    ];
+    fields.join(",") + "\r\n"
+}
+
+/// A cell that no spreadsheet takes for a formula, and that nothing in it can end.
+fn cell(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let guard = if is_formula { "'" } else { "" };
+    format!("\"{guard}{}\"", text.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell;
+
+    #[test]
+    fn a_name_is_never_a_formula() {
+        assert_eq!(cell("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
+        assert_eq!(cell("a,b\n"), "\"a,b\n\"");
+    }
+}

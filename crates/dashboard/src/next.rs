@@ -1,0 +1,108 @@
+//! What to run again next, and why.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use unflake_core::quantify::information::Belief;
+use unflake_core::quantify::rerun_order::{Candidate, LEAST_SECONDS, RerunOrder, rank};
+
+use crate::snapshot::Snapshot;
+
+/// So many tests are named.
+const SHOWN: usize = 50;
+
+/// What to run again.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Next {
+    pub(crate) period: Option<String>,
+    pub(crate) tests: Vec<Row>,
+    /// How many tests could be run.
+    pub(crate) all: usize,
+}
+
+/// A test to run again.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) number: u32,
+    pub(crate) test: String,
+    pub(crate) copy: u32,
+    /// How likely it is that its rate has changed.
+    pub(crate) changed: f64,
+    pub(crate) failures: u64,
+    pub(crate) runs: u64,
+    pub(crate) stable_rate: Option<f64>,
+    pub(crate) seconds: Option<f64>,
+    /// What a run is expected to tell, in nats a second.
+    pub(crate) urgency: f64,
+    pub(crate) why: String,
+}
+
+impl Next {
+    pub(crate) fn read(snapshot: &Snapshot) -> Self {
+        let Some(known) = &snapshot.known else {
+            return Self::default();
+        };
+        // A test that does not run any more may be gone.
+        let current: Vec<_> = known
+            .entries
+            .iter()
+            .filter(|one| one.is_current())
+            .collect();
+        let candidates: Vec<Candidate> = current
+            .iter()
+            .map(|entry| Candidate {
+                baseline: entry.course.baseline,
+                current: entry.course.current(),
+                seconds: entry.seconds.unwrap_or(LEAST_SECONDS),
+            })
+            .collect();
+        let ranked = rank(&candidates, RerunOrder::Information);
+        let tests = ranked.iter().take(SHOWN).map(|(place, urgency)| {
+            let (entry, candidate) = (current[*place], candidates[*place]);
+            let changed = Belief::new(candidate.baseline, candidate.current).changed();
+            Row {
+                number: entry.numbers[0],
+                test: entry.name.name.clone(),
+                copy: entry.name.copy,
+                changed,
+                failures: candidate.current.failures(),
+                runs: candidate.current.runs(),
+                stable_rate: candidate.baseline.rate(),
+                seconds: entry.seconds,
+                urgency: *urgency,
+                why: explain(candidate, changed),
+            }
+        });
+        Self {
+            period: Some(known.periods.named.sentence()),
+            tests: tests.collect(),
+            all: current.len(),
+        }
+    }
+}
+
+/// Why a run of this test tells much.
+fn explain(candidate: Candidate, changed: f64) -> String {
+    let (baseline, current) = (candidate.baseline, candidate.current);
+    let quick =
+        if Duration::from_secs_f64(candidate.seconds.clamp(0.0, 1e6)) < Duration::from_secs(1) {
+            ", and a run is quick"
+        } else {
+            ""
+        };
+    if baseline.runs() == 0 {
+        return format!("it has no baseline yet{quick}");
+    }
+    if current.failures() == 0 {
+        return format!("it ran little since the baseline{quick}");
+    }
+    if changed >= 0.9 {
+        return format!(
+            "it probably fails more often than it did: another run makes that sure{quick}"
+        );
+    }
+    if changed >= 0.1 {
+        return format!("whether it has changed is open{quick}");
+    }
+    format!("its failures are few for its baseline{quick}")
+}

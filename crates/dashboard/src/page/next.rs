@@ -1,0 +1,79 @@
+//! The page that says what to run again.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+
+use super::frame::frame;
+use super::parts;
+use crate::answer;
+use crate::api::Asked;
+use crate::app::App;
+use crate::guard::Who;
+use crate::next::{Next, Row};
+use crate::tokens::Role;
+use crate::words;
+
+pub(crate) async fn show(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
+    let found = async {
+        who.need(Role::Read)?;
+        app.ask(|_, _, snapshot| Ok(Next::read(snapshot))).await
+    };
+    match found.await {
+        Ok(found) => answer::html(StatusCode::OK, page(&who, &found)),
+        Err(problem) => answer::refuse(&problem, false, &who),
+    }
+}
+
+fn page(who: &Who, next: &Next) -> Markup {
+    let main = html! {
+        div.title { h1 { "What to run next" } }
+        @if let Some(period) = &next.period {
+            p.faint { (words::visible(period)) }
+            @if next.tests.is_empty() {
+                (parts::empty("Nothing to run", &html! { "No test ran in the last days." }))
+            } @else {
+                p {
+                    "The test comes first whose next run tells most about whether it has changed, per second. "
+                    "To run them here and now: " code { "unflake next --budget 10m --run" }
+                }
+                (table(next))
+                p.faint { (words::count(next.tests.len() as u64)) " of " (words::plural(next.all, "test", "tests")) }
+            }
+        } @else { (parts::no_runs()) }
+    };
+    frame(who, "Next", "/next", &main)
+}
+
+fn table(next: &Next) -> Markup {
+    html! {
+        div.scroll {
+            table.list {
+                thead { tr {
+                    th.number scope="col" { "#" } th scope="col" { "Test" }
+                    th.number scope="col" title="How likely it is that its rate has changed" { "Changed" }
+                    th.number scope="col" { "Failed" } th.number scope="col" { "Was" }
+                    th.number scope="col" { "Takes" } th scope="col" { "Why" }
+                } }
+                tbody { @for (place, row) in next.tests.iter().enumerate() { (row_of(place + 1, row)) } }
+            }
+        }
+    }
+}
+
+fn row_of(place: usize, row: &Row) -> Markup {
+    html! {
+        tr {
+            td.number data-name="Place" { (place) }
+            td.wide data-name="Test" { (parts::test_link(row.number, &row.test, row.copy)) }
+            td.number data-name="Changed" { (words::percent(row.changed)) }
+            td.number data-name="Failed" { (words::count(row.failures)) "/" (words::count(row.runs)) }
+            td.number data-name="Was" { (words::percent_or_dash(row.stable_rate)) }
+            td.number data-name="Takes" { @if let Some(time) = row.seconds { (words::seconds(time)) } @else { "–" } }
+            td data-name="Why" { (row.why) }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The board: last night's failures, the most suspicious first.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+use unflake_history::dates;
+
+use super::frame::frame;
+use super::parts;
+use crate::answer;
+use crate::api::Asked;
+use crate::app::App;
+use crate::guard::Who;
+use crate::query::Fields;
+use crate::score::Score;
+use crate::tokens::Role;
+use crate::triage::{Cluster, Line, List, Triage};
+use crate::words;
+
+pub(crate) async fn show(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Query(fields): Query<BTreeMap<String, String>>,
+) -> Response {
+    let found = async {
+        who.need(Role::Read)?;
+        let wanted = Fields(fields).to_triage()?;
+        app.ask(move |app, store, snapshot| {
+            let mut found = Triage::read(store, snapshot, &wanted)?;
+            let lists = [
+                &mut found.potential_product_faults,
+                &mut found.potential_flaky_failures,
+            ];
+            let lines = lists.into_iter().flat_map(|list| &mut list.clusters);
+            for line in lines.flat_map(|cluster| &mut cluster.lines) {
+                line.owner = app.options.owners.of_test(&line.test).to_owned();
+            }
+            Ok(found)
+        })
+        .await
+    };
+    match found.await {
+        Ok(found) => answer::html(StatusCode::OK, page(&who, &found)),
+        Err(problem) => answer::refuse(&problem, false, &who),
+    }
+}
+
+fn page(who: &Who, found: &Triage) -> Markup {
+    let main = html! {
+        @if let Some(day) = &found.day {
+            (head(found, day))
+            (ranking(found.ranking))
+            (list(who, found, &found.potential_product_faults, &FAULTS))
+            (list(who, found, &found.potential_flaky_failures, &FLAKY))
+        } @else {
+            h1 { "Triage" }
+            (parts::no_runs())
+        }
+    };
+    frame(who, "Triage", "/", &main)
+}
+
+fn head(found: &Triage, day: &str) -> Markup {
+    let number = dates::parse(day).unwrap_or_default();
+    let is_last = found.last_day.as_deref() == Some(day);
+    let environment = found.environment.as_deref();
+    html! {
+        div.title {
+            h1 { "Failures of " time datetime=(day) { (day) } }
+            @if let Some(branch) = &found.branch { (parts::tag("quiet", &format!("branch {}", words::visible(branch)))) }
+        }
+        form.filter method="get" action="/" {
+            div.days {
+                a.button href=(link(number - 1, environment)) aria-label="The day before" { "‹" }
+                label { span.hidden { "Day" } input type="date" name="day" value=(day); }
+                @if is_last { span.button.off aria-hidden="true" { "›" } }
+                @else { a.button href=(link(number + 1, environment)) aria-label="The day after" { "›" } }
+            }
+            label {
+                span { "Environment" }
+                select name="environment" {
+                    option value="" { "all" }
+                    @for name in &found.environments {
+                        option value=(name) selected[environment == Some(name)] { (words::visible(name)) }
+                    }
+                    @if let Some(chosen) = environment && !found.environments.iter().any(|one| one == chosen) {
+                        option value=(chosen) selected { (words::visible(chosen)) }
+                    }
+                }
+            }
+            button { "Show" }
+            @if !is_last { a href="/" { "Last day" } }
+        }
+    }
+}
+
+fn link(day: i32, environment: Option<&str>) -> String {
+    let day = dates::to_text(day);
+    match environment {
+        Some(environment) => format!("/?day={day}&environment={}", encode(environment)),
+        None => format!("/?day={day}"),
+    }
+}
+
+/// A value in an address.
+pub(crate) fn encode(text: &str) -> String {
+    let mut safe = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            safe.push(char::from(byte));
+        } else {
+            safe.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    safe
+}
+
+fn ranking(score: Score) -> Markup {
+    html! {
+        p #ranking.ranking {
+            @if let Some(share) = score.share {
+                strong { (words::percent(share)) }
+                " of the " (words::plural(score.labelled, "failure", "failures"))
+                " that you called product faults stood in the first list."
+            } @else {
+                "Say which failures were product faults, and the board measures its own ranking."
+            }
+        }
+    }
+}
+
+/// How a list presents itself.
+struct Titles {
+    id: &'static str,
+    title: &'static str,
+    about: &'static str,
+    none: &'static str,
+}
+
+const FAULTS: Titles = Titles {
+    id: "faults",
+    title: "Potential product faults",
+    about: "They failed in a larger share of the day's runs than on nearly all of the 30 days before.",
+    none: "No failure stands out against the month before.",
+};
+
+const FLAKY: Titles = Titles {
+    id: "flaky",
+    title: "Potential flaky failures",
+    about: "They fail as often as they are used to.",
+    none: "No other test failed.",
+};
+
+fn list(who: &Who, found: &Triage, list: &List, titles: &Titles) -> Markup {
+    html! {
+        section aria-labelledby=(titles.id) {
+            h2 id=(titles.id) { (titles.title) " " span.count { (words::count(list.tests as u64)) } }
+            @if list.clusters.is_empty() {
+                p.none { (titles.none) }
+            } @else {
+                p.faint { (titles.about) }
+                div.scroll {
+                    table.board {
+                        thead {
+                            tr {
+                                th.number scope="col" title="How far the day's share of failures is above the limit" { "Priority" }
+                                th scope="col" { "Test" }
+                                th.number scope="col" { "Failed" }
+                                th scope="col" { "Flake rate" }
+                                th.number scope="col" title="Reruns that passed in the last month" { "Reruns passed" }
+                                th scope="col" { "Where" }
+                                th scope="col" { "Product fault?" }
+                            }
+                        }
+                        @for (place, cluster) in list.clusters.iter().enumerate() {
+                            (rows(who, found, cluster, &format!("{}-{place}", titles.id)))
+                        }
+                    }
+                }
+                @if list.more > 0 {
+                    p.faint { (words::count(list.more as u64)) " more lines; filter by environment, or ask the API" }
+                }
+            }
+        }
+    }
+}
+
+fn rows(who: &Who, found: &Triage, cluster: &Cluster, id: &str) -> Markup {
+    let (first, others) = cluster.lines.split_first().expect("a cluster has a line");
+    let bond = match cluster.bond {
+        "signature" => "with the same message",
+        _ => "that always fail with it",
+    };
+    html! {
+        tbody {
+            (row(who, found, first))
+            @if !others.is_empty() {
+                tr.more {
+                    td {}
+                    td colspan="6" {
+                        details id=(id) {
+                            summary { "and " (words::plural(others.len(), "test", "tests")) " " (bond) }
+                            table.board.inner {
+                                tbody { @for line in others { (row(who, found, line)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row(who: &Who, found: &Triage, line: &Line) -> Markup {
+    html! {
+        tr id={ "t" (line.number) } {
+            td.number data-name="Priority" { (words::percent(line.priority)) }
+            td.wide data-name="Test" {
+                (parts::test_link(line.number, &line.test, line.copy))
+                @if line.is_quarantined { " " (parts::tag("quiet", "quarantined")) }
+                @if let Some(verdict) = &line.verdict { " " (verdict_tag(verdict, line.rung.as_deref())) }
+                @if let Some(signature) = &line.signature {
+                    div.signature title=[line.message.as_deref().map(words::visible)] { (words::visible(signature)) }
+                }
+                @if !line.owner.is_empty() { div.faint { (words::visible(&line.owner)) } }
+            }
+            td.number data-name="Failed" {
+                (line.failures) "/" (line.runs)
+                div.faint title="95th percentile of the 30 days before" { "limit " (words::percent(line.limit)) }
+            }
+            td data-name="Flake rate" {
+                (parts::rate(line.rate, line.low, line.high))
+                div.faint { "was " (words::percent_or_dash(line.stable_rate)) }
+            }
+            td.number data-name="Reruns passed" { (line.passed_reruns) }
+            td data-name="Where" { (place(line)) }
+            td data-name="Product fault?" { (fault(who, found, line)) }
+        }
+    }
+}
+
+fn verdict_tag(verdict: &str, rung: Option<&str>) -> Markup {
+    let class = if verdict == "flaky" { "flaky" } else { "quiet" };
+    let text = match rung {
+        Some(rung) if rung != "suite" => format!("{verdict}, {rung}"),
+        Some(_) | None => verdict.to_owned(),
+    };
+    parts::tag(class, &words::visible(&text))
+}
+
+fn place(line: &Line) -> Markup {
+    let parts = [line.environments.join(", "), jobs(line)];
+    let package = if line.revision.is_empty() {
+        &line.release
+    } else {
+        &line.revision
+    };
+    html! {
+        div { time { (words::clock(line.time)) } " " (words::visible(&words::short(package))) }
+        @for part in parts.iter().filter(|part| !part.is_empty()) {
+            div.faint { (words::visible(part)) }
+        }
+    }
+}
+
+fn jobs(line: &Line) -> String {
+    match line.jobs.as_slice() {
+        [] => String::new(),
+        [one] => format!("job {one}"),
+        [first, others @ ..] => format!("job {first} and {} more", others.len()),
+    }
+}
+
+fn fault(who: &Who, found: &Triage, line: &Line) -> Markup {
+    let day = found.day.as_deref().unwrap_or_default();
+    let environment = found.environment.as_deref().unwrap_or_default();
+    html! {
+        @if let Some(fault) = &line.fault {
+            div.fault {
+                strong { "yes" }
+                @if !fault.bug.is_empty() { ", " (parts::bug(&fault.bug)) }
+                div.faint { "said " (words::visible(&fault.author)) ", " (words::moment(fault.time)) }
+            }
+        } @else if let Some(bug) = &line.reported_bug {
+            div.fault { strong { "yes" } ", " (parts::bug(bug)) }
+        }
+        @if who.may(Role::Edit) {
+            form.label method="post" action="/label" {
+                (parts::form_word(who))
+                input type="hidden" name="test" value=(line.number);
+                input type="hidden" name="day" value=(day);
+                input type="hidden" name="environment" value=(environment);
+                @if line.fault.is_some() {
+                    button.plain name="is" value="cleared" { "Take back" }
+                } @else {
+                    input type="text" name="bug" placeholder="bug, if any" size="9" maxlength="500"
+                        aria-label={ "Bug for " (words::visible(&line.test)) };
+                    button name="is" value="fault" { "Fault" }
+                }
+            }
+        }
+    }
+}

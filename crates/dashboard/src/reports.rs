@@ -1,0 +1,166 @@
+//! Reports from CI jobs: read, written to the disk, and only then acknowledged. One that was taken before
+//! counts once.
+
+use std::io::{Cursor, Read};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Query, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use axum::response::Response;
+use flate2::read::GzDecoder;
+use serde_json::json;
+use unflake_history::dates;
+use unflake_history::import::{Columns, Format, Input, Skips, Whole, Wish};
+use unflake_history::store::Appended;
+
+use crate::answer;
+use crate::api::{Asked, answered};
+use crate::app::App;
+use crate::problem::Problem;
+use crate::query::Fields;
+use crate::tokens::Role;
+
+/// Takes a report.
+pub(crate) async fn take(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Query(fields): Query<std::collections::BTreeMap<String, String>>,
+    request: Request,
+) -> Response {
+    let result = async {
+        who.need(Role::Report)?;
+        let _turn = app
+            .report_turns
+            .acquire()
+            .await
+            .map_err(|_| Problem::Broken)?;
+        accept(&app, &Fields(fields), request).await
+    };
+    let result = result.await;
+    if let Err(problem) = &result
+        && !matches!(problem, Problem::Unknown | Problem::Forbidden(_))
+    {
+        app.metrics.reports_refused.fetch_add(1, Ordering::Relaxed);
+    }
+    answered(&who, result)
+}
+
+async fn accept(app: &App, fields: &Fields, request: Request) -> Result<Response, Problem> {
+    let (head, body) = request.into_parts();
+    let wish = Wish {
+        provenance: fields.to_provenance()?,
+        columns: Columns::default(),
+        format: to_format(&head.headers),
+        now: dates::now(),
+    };
+    let name = fields.text("name")?.unwrap_or("report").to_owned();
+    let written = fields.written()?;
+    let bytes = read_body(app, &head.headers, body).await?;
+    let work = move || {
+        let input = Input {
+            name,
+            written,
+            bytes: Box::new(Cursor::new(bytes)),
+        };
+        Whole::read(input, &wish)
+    };
+    let whole = tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Problem::Broken)?;
+    let mut whole = whole.map_err(|error| Problem::Format(error.to_string()))?;
+    let digest = blake3::Hash::from_bytes(whole.digest()).to_hex();
+    let skips = std::mem::take(&mut whole.skips);
+    let (status, result, runs) = match app.writer.add(whole).await? {
+        Appended::Added { runs } => {
+            app.metrics.reports_added.fetch_add(1, Ordering::Relaxed);
+            app.metrics.runs_added.fetch_add(runs, Ordering::Relaxed);
+            (StatusCode::CREATED, "added", runs)
+        }
+        Appended::Known | Appended::Refused => {
+            app.metrics.reports_known.fetch_add(1, Ordering::Relaxed);
+            (StatusCode::OK, "known", 0)
+        }
+    };
+    let answer = json!({
+        "schema": "unflake.report/1", "result": result, "runs": runs, "digest": digest.as_str(),
+        "skipped": to_json(&skips),
+    });
+    Ok(answer::json(status, &answer))
+}
+
+fn to_json(skips: &Skips) -> Vec<serde_json::Value> {
+    let all = skips.iter();
+    all.map(|(skip, count, first)| json!({"reason": skip.reason(), "count": count, "first": first}))
+        .collect()
+}
+
+/// The format that the sender names; what is not named is guessed by the first bytes.
+fn to_format(headers: &HeaderMap) -> Option<Format> {
+    let kind = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    match kind.split(';').next().unwrap_or_default().trim() {
+        "application/xml" | "text/xml" => Some(Format::Junit),
+        "text/csv" => Some(Format::Csv),
+        "application/x-ndjson" | "application/jsonl" | "application/json" => {
+            Some(Format::JsonLines)
+        }
+        _ => None,
+    }
+}
+
+/// The body, unpacked, and never more of it than is taken.
+async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+    let limit = app.options.limits.body;
+    let too_large = |_| Problem::TooLarge(limit);
+    let bytes = axum::body::to_bytes(body, limit).await.map_err(too_large)?;
+    let encoding = headers
+        .get(CONTENT_ENCODING)
+        .map(|value| value.as_bytes().to_ascii_lowercase());
+    match encoding.as_deref() {
+        None | Some(b"" | b"identity") => Ok(bytes),
+        Some(b"gzip") => {
+            let unpack = move || {
+                let mut unpacked = Vec::new();
+                let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+                let mut reader = GzDecoder::new(Cursor::new(bytes)).take(most);
+                match reader.read_to_end(&mut unpacked) {
+                    Err(error) => Err(Problem::Format(format!("it is no gzip: {error}"))),
+                    Ok(size) if size > limit => Err(Problem::TooLarge(limit)),
+                    Ok(_) => Ok(Bytes::from(unpacked)),
+                }
+            };
+            tokio::task::spawn_blocking(unpack)
+                .await
+                .map_err(|_| Problem::Broken)?
+        }
+        Some(_) => Err(Problem::Format(
+            "a body is sent as it is, or with gzip".to_owned(),
+        )),
+    }
+}
+
+/// Says whether a report was taken.
+pub(crate) async fn look(
+    State(app): State<Arc<App>>,
+    Asked(who): Asked,
+    Path(digest): Path<String>,
+) -> Response {
+    let result = async {
+        who.need(Role::Report)
+            .or_else(|problem| who.need(Role::Read).map_err(|_| problem))?;
+        let wanted = blake3::Hash::from_hex(&digest)
+            .map_err(|_| Problem::Bad("a digest has 64 hexadecimal digits".to_owned()))?;
+        let found = app
+            .ask(move |_, store, _| Ok(store.has_import(wanted.as_bytes())?))
+            .await?;
+        if !found {
+            return Err(Problem::NotFound("there is no such report".to_owned()));
+        }
+        let answer = json!({"schema": "unflake.report/1", "result": "known", "digest": wanted.to_hex().as_str()});
+        Ok(answer::json(StatusCode::OK, &answer))
+    };
+    let result = result.await;
+    answered(&who, result)
+}

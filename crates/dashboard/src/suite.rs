@@ -1,0 +1,352 @@
+//! The suite or a release as a whole: the paper's curves for this team's data (Rehman 2019, Ch. 4), and how
+//! many builds flaky tests hit (RootFinder 2019, Table 1).
+
+use std::sync::{Arc, Mutex};
+
+use serde::Serialize;
+use unflake_core::chart::{Chart, Line};
+use unflake_core::quantify::curve::{cumulative, difference, share};
+use unflake_core::quantify::needed::{Aim, runs};
+use unflake_core::quantify::normal::Level;
+use unflake_core::quantify::quantile::quantile;
+use unflake_core::quantify::sample::{Sample, to_float};
+use unflake_history::book::Entry;
+use unflake_history::periods::PeriodWish;
+use unflake_history::sqlite::Sqlite;
+use unflake_history::sqlite::board::Extent;
+use unflake_history::store::{Store, StoreError};
+
+use crate::snapshot::{Known, Snapshot};
+use crate::tests_list::MARGIN;
+use crate::triage::DAY;
+
+/// So many releases are remembered.
+const REMEMBERED: usize = 4;
+
+/// What was read of releases, the last first.
+#[derive(Default)]
+pub(crate) struct Suites(Mutex<Vec<(Extent, String, Arc<Suite>)>>);
+
+/// All that the page shows.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Suite {
+    pub(crate) period: Option<String>,
+    pub(crate) release: Option<String>,
+    pub(crate) releases: Vec<String>,
+    pub(crate) summary: Summary,
+    pub(crate) builds: BuildCounts,
+    pub(crate) plots: Vec<Plot>,
+    #[serde(skip)]
+    pub(crate) charts: Vec<Chart>,
+}
+
+/// The suite in numbers.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Summary {
+    pub(crate) tests: usize,
+    pub(crate) runs: u64,
+    pub(crate) flaky_failures: u64,
+    pub(crate) never_flaky: f64,
+    pub(crate) median_rate: Option<f64>,
+    /// Tests that were run often enough for 95 % confidence.
+    pub(crate) confident: f64,
+    pub(crate) failed: usize,
+    pub(crate) unstable: usize,
+    /// Of the tests that failed, the share that need not be looked into.
+    pub(crate) saved: f64,
+}
+
+/// Builds of the period, and those that failures hit.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct BuildCounts {
+    pub(crate) builds: usize,
+    /// In which a test failed at first.
+    pub(crate) with_failures: usize,
+    /// In which a test failed at first, and nothing says that the product was at fault.
+    pub(crate) hit_by_flaky_tests: usize,
+    pub(crate) share: Option<f64>,
+}
+
+/// A chart as numbers.
+#[derive(Debug, Serialize)]
+pub(crate) struct Plot {
+    pub(crate) title: String,
+    pub(crate) lines: Vec<PlotLine>,
+}
+
+/// A line of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct PlotLine {
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+impl Suites {
+    /// The suite of now, or a release, as it was last read.
+    pub(crate) fn read(
+        &self,
+        store: &Sqlite,
+        snapshot: &Snapshot,
+        wish: &PeriodWish,
+        release: Option<&str>,
+    ) -> Result<Option<Arc<Suite>>, StoreError> {
+        let key = release.unwrap_or_default();
+        let known = self.0.lock().expect("nobody panics with it");
+        let found = known
+            .iter()
+            .find(|(extent, name, _)| *extent == snapshot.extent && name == key);
+        if let Some((_, _, suite)) = found {
+            return Ok(Some(Arc::clone(suite)));
+        }
+        drop(known);
+        let releases = releases(store)?;
+        let suite = match release {
+            None => Suite::of(store, snapshot, snapshot.known.as_ref(), releases)?,
+            Some(name) => {
+                let wish = PeriodWish {
+                    release: Some(name.to_owned()),
+                    ..wish.clone()
+                };
+                let Some(of_release) = Known::read(store, &wish)? else {
+                    return Ok(None);
+                };
+                Suite::of(store, snapshot, Some(&of_release), releases)?
+            }
+        };
+        let suite = Arc::new(suite);
+        let mut known = self.0.lock().expect("nobody panics with it");
+        known.insert(0, (snapshot.extent, key.to_owned(), Arc::clone(&suite)));
+        known.truncate(REMEMBERED);
+        Ok(Some(suite))
+    }
+}
+
+fn releases(store: &Sqlite) -> Result<Vec<String>, StoreError> {
+    let mut names: Vec<String> = store
+        .streams()?
+        .into_iter()
+        .map(|one| one.release)
+        .collect();
+    names.retain(|name| !name.is_empty());
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+impl Suite {
+    fn of(
+        store: &Sqlite,
+        snapshot: &Snapshot,
+        known: Option<&Known>,
+        releases: Vec<String>,
+    ) -> Result<Self, StoreError> {
+        let Some(known) = known else {
+            return Ok(Self::default());
+        };
+        let charts = vec![distribution(known), confidence(known), instability(known)];
+        let plots = charts.iter().map(to_plot).collect();
+        Ok(Self {
+            period: Some(known.periods.named.sentence()),
+            release: known.periods.named.release.clone(),
+            releases,
+            summary: summarize(known),
+            builds: count_builds(store, snapshot, known)?,
+            plots,
+            charts,
+        })
+    }
+}
+
+fn to_plot(chart: &Chart) -> Plot {
+    let lines = chart.lines.iter().map(|line| PlotLine {
+        name: line.name.clone(),
+        points: line.points.clone(),
+    });
+    Plot {
+        title: chart.title.clone(),
+        lines: lines.collect(),
+    }
+}
+
+fn sorted_rates(known: &Known, sample: impl Fn(&Entry) -> Sample) -> Vec<f64> {
+    let mut rates: Vec<f64> = known
+        .entries
+        .iter()
+        .filter_map(|one| sample(one).rate())
+        .collect();
+    rates.sort_by(f64::total_cmp);
+    rates
+}
+
+/// Fig. 3 and 4 of Rehman 2019.
+fn distribution(known: &Known) -> Chart {
+    let line = |name: &str, sorted: &[f64]| {
+        let points = (0..=100).map(|at| {
+            let rate = f64::from(at) / 100.0;
+            let up_to = sorted.partition_point(|one| *one <= rate);
+            (rate * 100.0, share(up_to, sorted.len()))
+        });
+        Line {
+            name: name.to_owned(),
+            points: points.collect(),
+        }
+    };
+    let now = sorted_rates(known, Entry::flaked);
+    let stable = sorted_rates(known, |entry| entry.course.baseline);
+    Chart {
+        title: "Tests up to each flake rate".to_owned(),
+        across: "flake rate in %".to_owned(),
+        up: "share of tests".to_owned(),
+        lines: vec![line("now", &now), line("baseline", &stable)],
+        marks: Vec::new(),
+        is_share: true,
+    }
+}
+
+fn needed_day(entry: &Entry) -> Option<i32> {
+    let needed = runs(
+        entry.course.baseline.rate()?,
+        Aim::at(Level::DEFAULT, MARGIN),
+    );
+    let mut so_far = 0;
+    let enough = entry.course.days.iter().find(|day| {
+        so_far += u64::from(day.runs);
+        to_float(so_far) >= needed
+    });
+    enough.map(|day| day.day)
+}
+
+/// Fig. 5: tests that were run often enough.
+fn confidence(known: &Known) -> Chart {
+    let with_baseline = known
+        .entries
+        .iter()
+        .filter(|one| one.is_current() && one.course.baseline.runs() > 0);
+    let days: Vec<i32> = with_baseline.clone().filter_map(needed_day).collect();
+    Chart {
+        title: "Tests run often enough for 95 % confidence".to_owned(),
+        across: "days since the period began".to_owned(),
+        up: "share of tests".to_owned(),
+        lines: vec![cumulative(
+            "enough runs",
+            known.periods.current.period,
+            &days,
+            with_baseline.count(),
+        )],
+        marks: Vec::new(),
+        is_share: true,
+    }
+}
+
+/// Fig. 6, 7 and 8 in one.
+fn instability(known: &Known) -> Chart {
+    let period = known.periods.current.period;
+    let failed = |entry: &Entry| {
+        let mut days = entry.course.days.iter();
+        days.find(|day| day.failures > 0).map(|day| day.day)
+    };
+    let total = known.entries.iter().filter(|one| one.is_current()).count();
+    let failed: Vec<i32> = known.entries.iter().filter_map(failed).collect();
+    let flagged: Vec<i32> = known
+        .instabilities
+        .iter()
+        .filter_map(|one| one.flagged)
+        .collect();
+    let failed = cumulative("failed", period, &failed, total);
+    let flagged = cumulative("unstable", period, &flagged, total);
+    let saved = difference("saved", &failed, &flagged);
+    Chart {
+        title: "Tests that failed, and that became unstable".to_owned(),
+        across: "days since the period began".to_owned(),
+        up: "share of tests".to_owned(),
+        lines: vec![failed, flagged, saved],
+        marks: Vec::new(),
+        is_share: true,
+    }
+}
+
+fn summarize(known: &Known) -> Summary {
+    let rates = sorted_rates(known, Entry::flaked);
+    let current: Vec<&Entry> = known
+        .entries
+        .iter()
+        .filter(|one| one.is_current())
+        .collect();
+    let all = current
+        .iter()
+        .map(|one| one.flaked())
+        .fold(Sample::default(), Sample::plus);
+    let failed = current
+        .iter()
+        .filter(|one| one.course.current().failures() > 0)
+        .count();
+    let unstable = known
+        .instabilities
+        .iter()
+        .filter(|one| one.flagged.is_some())
+        .count();
+    let with_baseline = current.iter().filter(|one| one.course.baseline.runs() > 0);
+    let confident = with_baseline
+        .clone()
+        .filter(|one| needed_day(one).is_some());
+    Summary {
+        tests: current.len(),
+        runs: all.runs(),
+        flaky_failures: all.failures(),
+        never_flaky: share(rates.partition_point(|rate| *rate <= 0.0), rates.len()),
+        median_rate: quantile(&rates, 0.5),
+        confident: share(confident.count(), with_baseline.count()),
+        failed,
+        unstable,
+        saved: share(failed.saturating_sub(unstable), failed),
+    }
+}
+
+fn count_builds(
+    store: &Sqlite,
+    snapshot: &Snapshot,
+    known: &Known,
+) -> Result<BuildCounts, StoreError> {
+    let period = known.periods.current.period;
+    let (from, to) = (
+        i64::from(period.first) * DAY,
+        i64::from(period.last + 1) * DAY - 1,
+    );
+    let provenances = store.provenances()?;
+    let is_build = |number: u32| {
+        let found = provenances.get(&number);
+        found.is_some_and(|(stream, one)| {
+            known.has_stream(*stream) && !(one.job.is_empty() && one.revision.is_empty())
+        })
+    };
+    let builds: Vec<_> = snapshot
+        .builds
+        .between(from, to)
+        .filter(|(number, _)| is_build(*number))
+        .collect();
+    let failing = builds.iter().filter(|(_, build)| build.has_failure).count();
+    let mut hit = std::collections::HashSet::new();
+    if failing > 0 {
+        for failure in store.failures_between(from, to)? {
+            let is_real = failure.run.bug.is_some()
+                || snapshot.said.faults.contains_key(&failure.run.number)
+                || matches!(
+                    failure.run.verdict.as_deref(),
+                    Some("broken" | "pre-existing")
+                );
+            if !is_real {
+                hit.insert(failure.provenance);
+            }
+        }
+    }
+    let hit = builds
+        .iter()
+        .filter(|(number, _)| hit.contains(number))
+        .count();
+    Ok(BuildCounts {
+        builds: builds.len(),
+        with_failures: failing,
+        hit_by_flaky_tests: hit,
+        share: (!builds.is_empty()).then(|| share(hit, builds.len())),
+    })
+}

@@ -1,0 +1,323 @@
+//! The failures of a day, the most suspicious first (Rehman 2019, 5.1 and Figure 12).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::Serialize;
+use unflake_core::quantify::anomaly::{Anomaly, BASELINE_DAYS, examine};
+use unflake_core::quantify::cluster::{self, Bond, Failing};
+use unflake_core::quantify::interval::wilson;
+use unflake_core::quantify::normal::Level;
+use unflake_core::quantify::sample::Day;
+use unflake_history::book::Entry;
+use unflake_history::dates;
+use unflake_history::sqlite::Sqlite;
+use unflake_history::sqlite::board::KeptFailure;
+use unflake_history::store::StoreError;
+
+use crate::labels::{FIRST_LIST, Fault, SECOND_LIST};
+use crate::score::Score;
+use crate::snapshot::{Known, Snapshot};
+
+/// A day in milliseconds.
+pub(crate) const DAY: i64 = 86_400_000;
+
+/// So many lines of each list are shown on a page.
+const SHOWN: usize = 200;
+
+/// What is asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// In days since 1970; the last day with runs without it.
+    pub(crate) day: Option<i32>,
+    /// Only failures there.
+    pub(crate) environment: Option<String>,
+}
+
+/// The board of a day.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Triage {
+    pub(crate) day: Option<String>,
+    /// The last day with runs.
+    pub(crate) last_day: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) environment: Option<String>,
+    /// All environments in which tests failed on that day.
+    pub(crate) environments: Vec<String>,
+    pub(crate) potential_product_faults: List,
+    pub(crate) potential_flaky_failures: List,
+    pub(crate) ranking: Score,
+}
+
+/// One of the two lists.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct List {
+    /// How many tests are in it.
+    pub(crate) tests: usize,
+    /// How many clusters are not shown.
+    pub(crate) more: usize,
+    pub(crate) clusters: Vec<Cluster>,
+}
+
+/// Failures that belong together.
+#[derive(Debug, Serialize)]
+pub(crate) struct Cluster {
+    /// `alone`, `signature` or `together`.
+    pub(crate) bond: &'static str,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// A test that failed on the day.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Line {
+    /// The test's number.
+    pub(crate) number: u32,
+    pub(crate) test: String,
+    pub(crate) copy: u32,
+    /// The last failure, by its number, in milliseconds since 1970.
+    pub(crate) run: i64,
+    pub(crate) time: i64,
+    pub(crate) jobs: Vec<String>,
+    pub(crate) environments: Vec<String>,
+    pub(crate) revision: String,
+    pub(crate) release: String,
+    /// How far the day's share of failures is above the limit: the paper's magnitude.
+    pub(crate) priority: f64,
+    pub(crate) failures: u32,
+    pub(crate) runs: u32,
+    pub(crate) limit: f64,
+    /// The flake rate of the current period, with its interval.
+    pub(crate) rate: Option<f64>,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) stable_rate: Option<f64>,
+    /// Reruns that passed in the 30 days up to the day.
+    pub(crate) passed_reruns: u32,
+    pub(crate) verdict: Option<String>,
+    pub(crate) rung: Option<String>,
+    pub(crate) signature: Option<String>,
+    pub(crate) message: Option<String>,
+    /// What reports themselves say about a bug.
+    pub(crate) reported_bug: Option<String>,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) is_quarantined: bool,
+    pub(crate) owner: String,
+    #[serde(skip)]
+    is_anomaly: bool,
+    #[serde(skip)]
+    reports: Vec<u32>,
+}
+
+impl Triage {
+    pub(crate) fn read(
+        store: &Sqlite,
+        snapshot: &Snapshot,
+        wanted: &Wanted,
+    ) -> Result<Self, StoreError> {
+        let ranking = Score::of(&snapshot.said);
+        let Some(known) = &snapshot.known else {
+            return Ok(Self {
+                ranking,
+                ..Self::default()
+            });
+        };
+        let last = known.periods.current.period.last;
+        let day = wanted.day.unwrap_or(last);
+        let span = (i64::from(day) * DAY, i64::from(day + 1) * DAY - 1);
+        let mut failures = store.failures_between(span.0, span.1)?;
+        failures.retain(|one| known.has_stream(one.stream));
+        let environments: BTreeSet<String> = failures
+            .iter()
+            .map(|one| one.run.provenance.environment.clone())
+            .filter(|name| !name.is_empty())
+            .collect();
+        if let Some(only) = &wanted.environment {
+            failures.retain(|one| one.run.provenance.environment == *only);
+        }
+        let mut lines = to_lines(store, snapshot, known, (day, failures))?;
+        let (first, second): (Vec<Line>, Vec<Line>) =
+            lines.drain(..).partition(|line| line.is_anomaly);
+        Ok(Self {
+            day: Some(dates::to_text(day)),
+            last_day: Some(dates::to_text(last)),
+            branch: known.periods.named.branch.clone(),
+            environment: wanted.environment.clone(),
+            environments: environments.into_iter().collect(),
+            potential_product_faults: to_list(first),
+            potential_flaky_failures: to_list(second),
+            ranking,
+        })
+    }
+
+    /// The list that a test stands in, and all of its failures there.
+    pub(crate) fn standing(&self, number: u32) -> Option<(&'static str, &Line)> {
+        let lists = [
+            (FIRST_LIST, &self.potential_product_faults),
+            (SECOND_LIST, &self.potential_flaky_failures),
+        ];
+        lists.into_iter().find_map(|(name, list)| {
+            let mut lines = list.clusters.iter().flat_map(|one| &one.lines);
+            lines
+                .find(|line| line.number == number)
+                .map(|line| (name, line))
+        })
+    }
+}
+
+type Failures = (i32, Vec<KeptFailure>);
+
+/// One line for each test, the most suspicious first.
+fn to_lines(
+    store: &Sqlite,
+    snapshot: &Snapshot,
+    known: &Known,
+    (day, failures): Failures,
+) -> Result<Vec<Line>, StoreError> {
+    let month = i64::from(day - BASELINE_DAYS) * DAY;
+    let end = i64::from(day + 1) * DAY - 1;
+    let passed = store.passed_reruns(month, end)?;
+    let mut reports: HashMap<u32, Vec<u32>> = HashMap::new();
+    for (test, provenance) in store.failure_places(month, end)? {
+        if let Some(place) = known.place(test) {
+            let place = u32::try_from(place).unwrap_or(u32::MAX);
+            reports.entry(place).or_default().push(provenance);
+        }
+    }
+    let mut of_tests: BTreeMap<usize, Vec<KeptFailure>> = BTreeMap::new();
+    for failure in failures {
+        // A test without runs in either period is not on the board: nothing is known of it.
+        if let Some(place) = known.place(failure.test) {
+            of_tests.entry(place).or_default().push(failure);
+        }
+    }
+    let mut lines = Vec::new();
+    for (place, failures) in of_tests {
+        let entry = &known.entries[place];
+        let days = days_of(store, known, entry, day)?;
+        let Some(anomaly) = examine(&days, day) else {
+            continue;
+        };
+        let mut line = to_line(entry, &failures, anomaly);
+        let numbers = &entry.numbers;
+        line.passed_reruns = numbers.iter().filter_map(|one| passed.get(one)).sum();
+        let today = days.iter().find(|one| one.day == day);
+        (line.failures, line.runs) = today.map_or((0, 0), |one| (one.failures, one.runs));
+        let faults = failures
+            .iter()
+            .rev()
+            .filter_map(|one| snapshot.said.faults.get(&one.run.number));
+        line.fault = faults.into_iter().next().cloned();
+        let quarantined = &snapshot.said.quarantined;
+        line.is_quarantined = numbers.iter().any(|one| quarantined.contains_key(one));
+        let place = u32::try_from(place).unwrap_or(u32::MAX);
+        line.reports = reports.remove(&place).unwrap_or_default();
+        line.reports.sort_unstable();
+        lines.push(line);
+    }
+    lines.sort_by(|one, other| {
+        let by_priority = other.priority.total_cmp(&one.priority);
+        let by_passes = one.passed_reruns.cmp(&other.passed_reruns);
+        by_priority
+            .then(by_passes)
+            .then_with(|| one.test.cmp(&other.test))
+    });
+    Ok(lines)
+}
+
+/// The test's days up to `day`: as they are known, or counted anew for a day long past.
+fn days_of(store: &Sqlite, known: &Known, entry: &Entry, day: i32) -> Result<Vec<Day>, StoreError> {
+    let periods = &known.periods;
+    let is_rolling = periods.baseline.period.last + 1 == periods.current.period.first;
+    let first = day - BASELINE_DAYS;
+    if is_rolling && first >= periods.baseline.period.first {
+        let mut days = entry.before.clone();
+        days.extend(&entry.course.days);
+        return Ok(days);
+    }
+    let span = (i64::from(first) * DAY, i64::from(day + 1) * DAY - 1);
+    let mut days: BTreeMap<i32, Day> = BTreeMap::new();
+    store.visit_days_of(&entry.numbers, span, |time, stream, failed| {
+        if known.has_stream(stream) {
+            let number = dates::day_of(time);
+            let day = days.entry(number).or_default();
+            day.day = number;
+            day.runs += 1;
+            day.failures += u32::from(failed);
+        }
+    })?;
+    Ok(days.into_values().collect())
+}
+
+fn to_line(entry: &Entry, failures: &[KeptFailure], anomaly: Anomaly) -> Line {
+    let last = failures.last().expect("a line is made of failures");
+    let now = entry.flaked();
+    let interval = wilson(now, Level::DEFAULT);
+    let distinct = |text: fn(&KeptFailure) -> &str| -> Vec<String> {
+        let all: BTreeSet<&str> = failures
+            .iter()
+            .map(text)
+            .filter(|one| !one.is_empty())
+            .collect();
+        all.into_iter().map(ToOwned::to_owned).collect()
+    };
+    Line {
+        number: entry.numbers[0],
+        test: entry.name.name.clone(),
+        copy: entry.name.copy,
+        run: last.run.number,
+        time: last.run.time,
+        jobs: distinct(|one| &one.run.provenance.job),
+        environments: distinct(|one| &one.run.provenance.environment),
+        revision: last.run.provenance.revision.clone(),
+        release: last.run.provenance.release.clone(),
+        priority: anomaly.magnitude().max(0.0),
+        failures: 0,
+        runs: 0,
+        limit: anomaly.limit,
+        rate: now.rate(),
+        low: interval.low,
+        high: interval.high,
+        stable_rate: entry.course.baseline.rate(),
+        passed_reruns: 0,
+        verdict: last.run.verdict.clone(),
+        rung: last.rung.clone(),
+        signature: last.run.signature.clone(),
+        message: last.run.example.clone(),
+        reported_bug: last.run.bug.clone(),
+        fault: None,
+        is_quarantined: false,
+        owner: String::new(),
+        is_anomaly: anomaly.is_anomaly(),
+        reports: Vec::new(),
+    }
+}
+
+fn to_list(lines: Vec<Line>) -> List {
+    let failing: Vec<Failing<'_>> = lines
+        .iter()
+        .map(|line| Failing {
+            signature: line.signature.as_deref(),
+            reports: &line.reports,
+        })
+        .collect();
+    let clusters = cluster::gather(&failing);
+    let tests = lines.len();
+    let all = clusters.len();
+    let mut lines: Vec<Option<Line>> = lines.into_iter().map(Some).collect();
+    let clusters = clusters.into_iter().take(SHOWN).map(|cluster| Cluster {
+        bond: match cluster.bond {
+            Bond::Alone => "alone",
+            Bond::Signature => "signature",
+            Bond::Together => "together",
+        },
+        lines: cluster
+            .members
+            .into_iter()
+            .filter_map(|place| lines[place].take())
+            .collect(),
+    });
+    List {
+        tests,
+        clusters: clusters.collect(),
+        more: all.saturating_sub(SHOWN),
+    }
+}

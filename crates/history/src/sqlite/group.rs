@@ -1,0 +1,51 @@
+//! Adding several sources in one transaction: the disk is waited for once.
+
+use rusqlite::{OptionalExtension, TransactionBehavior};
+
+use super::append::Writer;
+use super::blocks::Builder;
+use super::{Sqlite, translate};
+use crate::store::{Appended, Source, StoreError};
+
+impl Sqlite {
+    /// Adds sources whose digests are known before their batches are read. Each is there as a whole or not
+    /// at all, and when this returns all of them are on the disk.
+    pub fn append_all(
+        &mut self,
+        sources: &mut [&mut dyn Source],
+    ) -> Result<Vec<Appended>, StoreError> {
+        let path = self.path.clone();
+        let trouble = |error| translate(&path, error);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(trouble)?;
+        let mut builder = Builder::begin(&transaction).map_err(trouble)?;
+        let mut results = Vec::new();
+        for source in sources {
+            let Ok(digest) = source.digest() else {
+                results.push(Appended::Refused);
+                continue;
+            };
+            let known = "SELECT 1 FROM import WHERE digest = ?1";
+            let known = transaction.query_row(known, [digest], |_| Ok(()));
+            if known.optional().map_err(trouble)?.is_some() {
+                results.push(Appended::Known);
+                continue;
+            }
+            let name = source.name();
+            let mut writer = Writer::begin(&transaction, &name, builder).map_err(trouble)?;
+            while let Some(batch) = source.next_batch() {
+                writer.write(&batch).map_err(trouble)?;
+            }
+            let runs = writer.runs;
+            builder = writer
+                .end(digest)
+                .map_err(trouble)?
+                .expect("nobody else writes, and the digest was not there");
+            results.push(Appended::Added { runs });
+        }
+        transaction.commit().map_err(trouble)?;
+        Ok(results)
+    }
+}
