@@ -138,8 +138,8 @@ def report(times: Dict[str, Any], page: Optional[Path]) -> int:
     if page is not None:
         head = [
             "## Order dependence: a snapshot of the state\n",
-            f"`bench/state.py --write` wrote this section: {times['modules']} modules loaded, numpy and sqlalchemy"
-            f" among them, {times['objects']:,} objects of the project. Processor time.\n",
+            f"`bench/state.py --write` wrote this section: {times['modules']} modules loaded, numpy and"
+            f" sqlalchemy among them, {times['objects']:,} objects of the project. Processor time.\n",
             "| | | Median | Worst | Goal |",
             "|-|-|-:|-:|-|",
         ]
