@@ -146,14 +146,6 @@ fn keeper(piece: &Piece, names: Names<'_>) -> Option<Keeper> {
                 ),
             })
         }
-        "folder" => Some(patching(
-            &["import os"],
-            "monkeypatch.chdir(os.getcwd())".to_owned(),
-        )),
-        "search-path" => {
-            let line = "monkeypatch.setattr(sys, \"path\", list(sys.path))";
-            Some(patching(&["import sys"], line.to_owned()))
-        }
         "module" => {
             let name = key_of(path)?;
             let before = format!("monkeypatch.setitem(sys.modules, {name}, sys.modules[{name}])");
@@ -171,17 +163,43 @@ fn keeper(piece: &Piece, names: Names<'_>) -> Option<Keeper> {
             let after = format!("{path}.cache_clear()");
             Some(yielding(&as_words(import.as_ref()), &[], &[&after]))
         }
-        "random" if path == "random" => Some(yielding(
-            &["import random"],
-            &["before = random.getstate()"],
-            &["random.setstate(before)"],
-        )),
-        "random" => {
+        "random" if path != "random" && path != "numpy.random" => {
             let (import, path) = names.of(path)?;
             let before = format!("before = {path}.getstate()");
             let after = format!("{path}.setstate(before)");
             Some(yielding(&as_words(import.as_ref()), &[&before], &[&after]))
         }
+        "file" => file(piece),
+        kind => setting(kind, path),
+    }
+}
+
+/// A setting of the process or the interpreter.
+fn setting(kind: &str, path: &str) -> Option<Keeper> {
+    let keep = |module: &str, before: &str, after: &str| {
+        let import = format!("import {module}");
+        let before: Vec<&str> = before.lines().collect();
+        Some(yielding(&[&import], &before, &[after]))
+    };
+    match kind {
+        "folder" => Some(patching(
+            &["import os"],
+            "monkeypatch.chdir(os.getcwd())".to_owned(),
+        )),
+        "search-path" => {
+            let line = "monkeypatch.setattr(sys, \"path\", list(sys.path))";
+            Some(patching(&["import sys"], line.to_owned()))
+        }
+        "random" if path == "numpy.random" => keep(
+            "numpy",
+            "before = numpy.random.get_state()",
+            "numpy.random.set_state(before)",
+        ),
+        "random" => keep(
+            "random",
+            "before = random.getstate()",
+            "random.setstate(before)",
+        ),
         "logging" => logging(path),
         "warnings" => Some(Keeper {
             imports: vec!["import warnings".to_owned()],
@@ -191,12 +209,24 @@ fn keeper(piece: &Piece, names: Names<'_>) -> Option<Keeper> {
             ],
             takes_monkeypatch: false,
         }),
-        "locale" => Some(yielding(
-            &["import locale"],
-            &["before = locale.setlocale(locale.LC_ALL)"],
-            &["locale.setlocale(locale.LC_ALL, before)"],
-        )),
-        "file" => file(piece),
+        "locale" => keep(
+            "locale",
+            "before = locale.setlocale(locale.LC_ALL)",
+            "locale.setlocale(locale.LC_ALL, before)",
+        ),
+        // The variable TZ itself has a fixture of its own, or was put back already.
+        "time-zone" => keep("time", "", "time.tzset()"),
+        "process" if path == "umask" => keep(
+            "os",
+            "before = os.umask(0)\nos.umask(before)",
+            "os.umask(before)",
+        ),
+        "signal" => {
+            let name = path.strip_prefix("handler of ")?;
+            let before = format!("before = signal.getsignal(signal.{name})");
+            let after = format!("signal.signal(signal.{name}, before)");
+            keep("signal", &before, &after)
+        }
         _ => None,
     }
 }
@@ -402,6 +432,27 @@ mod tests {
             (
                 piece("cache", "shop.cart.load", Some("0"), Some("1")),
                 "shop.cart.load.cache_clear()",
+            ),
+            (
+                piece("time-zone", "time zone", Some("UTC/UTC"), Some("SHOP/SHOP")),
+                "time.tzset()",
+            ),
+            (
+                piece(
+                    "signal",
+                    "handler of SIGUSR1",
+                    Some("0"),
+                    Some("a function"),
+                ),
+                "signal.signal(signal.SIGUSR1, before)",
+            ),
+            (
+                piece("process", "umask", Some("0o22"), Some("0o77")),
+                "os.umask(before)",
+            ),
+            (
+                piece("random", "numpy.random", Some("a"), Some("b")),
+                "numpy.random.set_state(before)",
             ),
         ] {
             let lines = lines(&piece);

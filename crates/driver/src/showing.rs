@@ -30,18 +30,17 @@ impl Session {
         }
         let mut families: Vec<(Family, Vec<Found>)> = Vec::new();
         for (test, found) in search.found {
-            match family_of(&test, &found) {
-                Some(own) => match families.iter_mut().find(|(family, _)| family.is_like(&own)) {
-                    Some((family, all)) => {
-                        family.tests.push(test);
-                        all.push(found);
-                    }
-                    None => families.push((own, vec![found])),
-                },
-                None => {
-                    let cause = self.cause_of_import(&test, &found, search.deadline)?;
-                    self.conclude_one(test, found, cause, None);
+            let Some(own) = family_of(&test, &found) else {
+                let cause = self.cause_of_import(&test, &found, search.deadline)?;
+                self.conclude_one(test, found, cause, None);
+                continue;
+            };
+            match families.iter_mut().find(|(family, _)| family.is_like(&own)) {
+                Some((family, all)) => {
+                    family.tests.push(test);
+                    all.push(found);
                 }
+                None => families.push((own, vec![found])),
             }
         }
         let total = families.iter().map(|(family, _)| family.tests.len()).sum();

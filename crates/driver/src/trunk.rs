@@ -23,6 +23,7 @@ use crate::lanes::{PATIENCE, kill_copy};
 use crate::ordering::Search;
 use crate::protocol::{Command, Name, WireBranch};
 use crate::session::{Halt, Session};
+use crate::workspace::Workspace;
 
 /// What came of orders that were run as one.
 pub(crate) struct Shared {
@@ -67,7 +68,7 @@ impl Growth<'_> {
     }
 
     /// A copy has ended.
-    fn rejoin(&mut self, how: Option<String>) {
+    fn rejoin(&mut self, how: Option<&String>) {
         self.shared.is_cut |= how.is_some() || self.expected().is_some();
         let order = if self.copies.len() > 1 {
             let branch = &self.trunk.branches[self.begun - 1];
@@ -108,10 +109,7 @@ impl Session {
         if lane.is_used {
             self.put_back(lane)?;
         }
-        let is_watched = lane
-            .workspace
-            .as_mut()
-            .is_some_and(|files| files.is_quiet());
+        let is_watched = lane.workspace.as_mut().is_some_and(Workspace::is_quiet);
         if lane.is_spent || self.fleet.vm(lane.vm).is_none() || !is_watched {
             growth.shared.is_cut = true;
             return Ok(growth.shared);
@@ -166,13 +164,15 @@ impl Session {
                     let asked = self.ask(test, rung, vm, Instant::now());
                     let trial = asked.ran(*ran).into_iter().next();
                     let trial = trial.map(|trial| self.at_home(lane.workspace.as_ref(), trial));
-                    trial.into_iter().for_each(|trial| growth.take(trial));
+                    if let Some(trial) = trial {
+                        growth.take(trial);
+                    }
                 }
                 Happening::Rejoined(vm, how) if vm == lane.vm => {
                     growth.is_branching = false;
-                    growth.rejoin(how);
+                    growth.rejoin(how.as_ref());
                     let files = lane.workspace.as_mut();
-                    let is_quiet = files.is_some_and(|files| files.is_quiet());
+                    let is_quiet = files.is_some_and(Workspace::is_quiet);
                     if growth.copies.is_empty() {
                         return Ok(());
                     }

@@ -140,6 +140,81 @@ fn a_budget_ends_a_search_and_what_is_open_is_told() {
     );
 }
 
+/// Enough tests that a run of all of them is left by copies.
+fn crowd(more: &str) -> String {
+    let tests = (0..150).map(|number| format!("def test_{number}(): pass\n"));
+    format!("{}{more}", tests.collect::<String>())
+}
+
+/// The first culprits of the one finding.
+fn culprits(report: &Value) -> Vec<&str> {
+    let tests = report["findings"][0]["order"]["culprits"][0]["tests"].as_array();
+    let tests = tests.into_iter().flatten();
+    tests.map(|test| test.as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_named_victim_is_found_whatever_it_does_itself() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let cache = TempDir::with_prefix("unflake-test-").unwrap();
+    let outside = TempDir::with_prefix("unflake-test-").unwrap();
+    let polluter = crowd("import shop\ndef test_fills(): shop.CART.append('apple')\n");
+    let thread = "import threading\ndef test_leaves_a_thread():\n    \
+                  threading.Thread(target=threading.Event().wait, daemon=True).start()\n";
+    let once = "    with open(PATH, 'x'): pass\n";
+    let victims = format!(
+        "import os, shop\nPATH = 'seen'\n\
+         def test_plain(): assert shop.CART == []\n\
+         def test_writes():\n    assert shop.CART == []\n{once}\
+         def test_writes_elsewhere():\n    assert shop.CART == []\n    \
+         open(os.environ['OUTSIDE'], 'a').close()\n"
+    );
+    let project = Project::with(&[
+        ("shop.py", SHOP),
+        ("test_a.py", &crowd("")),
+        ("test_b.py", &polluter),
+        ("test_c.py", &format!("{thread}{}", crowd(""))),
+        ("test_d.py", &victims),
+    ]);
+    for test in ["test_plain", "test_writes", "test_writes_elsewhere"] {
+        let id = format!("test_d.py::{test}");
+        let mut command = project.unflake(&["order", "--format", "json", "--python"]);
+        command.arg(&python).arg(&id);
+        command.env("XDG_CACHE_HOME", cache.path());
+        command.env("OUTSIDE", outside.path().join("seen"));
+        let run = Run::of(command.output().unwrap());
+        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(culprits(&report), ["test_b.py::test_fills"], "{run:#?}");
+        assert!(
+            run.stderr.contains(&format!("FOUND {id} fails after")),
+            "{run:#?}"
+        );
+    }
+}
+
+#[test]
+fn what_copies_do_outside_of_their_files_does_not_mislead() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let cache = TempDir::with_prefix("unflake-test-").unwrap();
+    let outside = TempDir::with_prefix("unflake-test-").unwrap();
+    // It passes once alone and fails ever after, because of what it wrote where nobody looks: chance, as
+    // far as one can tell, and never the doing of another test.
+    let victim = "import os\ndef test_once():\n    with open(os.environ['OUTSIDE'], 'x'): pass\n";
+    let project = Project::with(&[("test_a.py", &crowd("")), ("test_b.py", victim)]);
+    let mut command = project.unflake(&["order", "--format", "json", "--python"]);
+    command.arg(&python).arg("test_b.py::test_once");
+    command.env("XDG_CACHE_HOME", cache.path());
+    command.env("OUTSIDE", outside.path().join("seen"));
+    let run = Run::of(command.output().unwrap());
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(culprits(&report), [""; 0], "{run:#?}");
+    assert!(!run.stderr.contains("FOUND"), "{run:#?}");
+}
+
 #[test]
 fn run_explains_a_failure_that_passes_in_a_fresh_state() {
     let Some(python) = Python::Plain.find() else {
