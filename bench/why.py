@@ -70,7 +70,8 @@ def pytest_runtest_protocol(item, nextitem):
         with TRACER.recording(item):
             yield
         SIZES.append(os.path.getsize(TRACE))
-def pytest_collectreport(report): LINES.extend([{"broken": report.nodeid}] if report.failed else [])
+def pytest_collectreport(report):
+    LINES.extend([{"broken": report.nodeid, "why": str(report.longrepr)[-1500:]}] if report.failed else [])
 def pytest_runtest_logreport(report):
     LINES.append({"nodeid": report.nodeid, "when": report.when, "outcome": report.outcome,
                   "wasxfail": hasattr(report, "wasxfail"), "subtest": hasattr(report, "context"),
@@ -83,20 +84,19 @@ def pytest_unconfigure():
 LOOP = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
-from unflake_trace import Tracer, instrument
-import ast
+from unflake_trace import Tracer
 SOURCE = "def nothing():\\n    pass\\ndef run(count):\\n    for _ in range(count):\\n        nothing()\\n"
 class Item: location = ("loop.py", 0, "loop")
 tracer = Tracer(os.path.join(sys.argv[2], "loop.trace"), sys.argv[2])
 tracer._connect(None)
 def load(is_rewritten):
-    tree = ast.parse(SOURCE)
+    code = compile(SOURCE, "loop.py", "exec")
     if is_rewritten:
-        tracer.instrument(tree, "loop.py", "loop.py")
+        code = tracer.load("loop.py", "loop.py", lambda: tracer.compile(SOURCE, "loop.py", "loop.py"))
     space = {"__name__": "loop"}
     sys.modules["loop"] = type(sys)("loop")
     vars(sys.modules["loop"]).update(space)
-    exec(compile(tree, "loop.py", "exec"), vars(sys.modules["loop"]))
+    exec(code, vars(sys.modules["loop"]))
     return sys.modules["loop"].run
 def clock(run, count):
     start = time.process_time()
@@ -244,6 +244,7 @@ class Bench:
     def compare(self, rounds: int) -> Row:
         self.prepare()
         self.run(False)  # What is compiled once is compiled now.
+        self.run(True)
         plain, traced = [], []  # type: List[Run], List[Run]
         for _ in range(rounds):
             plain.append(self.run(False))
@@ -273,7 +274,7 @@ def judge(lines: List[Dict[str, Any]]) -> Tuple[Dict[str, str], Dict[str, str]]:
         if "nodeid" in line:
             reports.setdefault(line["nodeid"], []).append(line)
         elif "broken" in line:
-            outcomes[line["broken"]] = "not collected"
+            outcomes[line["broken"]], reasons[line["broken"]] = "not collected", line["why"]
     for name, every in reports.items():
         words = [(one["when"], one["outcome"], one["wasxfail"], one["subtest"]) for one in every]
         outcomes[name] = ", ".join(sorted({f"{when} {how}{' x' * x}{' sub' * sub}" for when, how, x, sub in words}))
@@ -360,6 +361,13 @@ def replace_section(page: Path, name: str, text: str) -> None:
     page.write_text(new)
 
 
+def show_reasons(row: Row) -> None:
+    reasons = [(name, why) for name, why in row.traced[0].reasons.items() if why]
+    own = [(name, why) for name, why in reasons if not row.plain[0].reasons.get(name)]
+    for name, why in own[:SHOWN]:
+        print(f"--- {name}\n{why}", file=sys.stderr, flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "unflake-why"
@@ -386,10 +394,9 @@ def main() -> int:
             troubles.append(f"{suite.name} could not be measured: {str(trouble).splitlines()[0]}")
             continue
         rows.append(row)
-        print(describe_cost([row])[0].splitlines()[-1], *differences(row), sep="\n", file=sys.stderr, flush=True)
-        for name, why in row.traced[0].reasons.items():
-            if options.show and why and not row.plain[0].reasons.get(name):
-                print(f"--- {name}\n{why}", file=sys.stderr, flush=True)
+        print(describe_cost([row])[0].splitlines()[-1], *differences(row)[:SHOWN], sep="\n", file=sys.stderr, flush=True)
+        if options.show:
+            show_reasons(row)
     suites, median = describe_cost(rows)
     suite_met = 0 < median <= SUITE_GOAL
     words = {True: "met", False: "**missed**"}

@@ -15,11 +15,14 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, Iterator, Optional
 
+from unflake_trace_cache import Cache, settle
 from unflake_trace_calls import Calls
 from unflake_trace_leftovers import difference, leftovers
-from unflake_trace_sites import FILES, PREFIX, instrument
+from unflake_trace_sites import FILES, PENDING, PREFIX, instrument
 from unflake_trace_strand import dispatch, quiet
 
+# Somebody may rewrite the code for other ends too, and take the place of `instrument` for that.
+plain_instrument = instrument
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -36,6 +39,7 @@ class Tracer:
     def __init__(self, path: str, folder: str) -> None:
         self._path, self._folder = path, os.path.realpath(folder)
         self._calls: Optional[Calls] = None
+        self._cache = Cache(os.path.join(os.path.dirname(path), "rewritten"))
         self._exit, self._clock = os._exit, perf_counter_ns
 
     def start(self) -> None:
@@ -74,26 +78,40 @@ class Tracer:
         """pytest loads tests by itself, because it rewrites their assertions: that comes first."""
         from _pytest.assertion import rewrite
 
-        original = rewrite.rewrite_asserts
+        rewrite_asserts, rewrite_test = rewrite.rewrite_asserts, rewrite._rewrite_test
 
-        def rewrite_asserts(module: ast.Module, source: bytes, path: Any = None, config: Any = None) -> None:
-            original(module, source, path, config)
+        def rewrite_both(module: ast.Module, source: bytes, path: Any = None, config: Any = None) -> None:
+            rewrite_asserts(module, source, path, config)
             file = self.inside(str(path)) if path else None
             if file is not None:
-                self.instrument(module, file, str(path))
+                instrument(module, file)
+
+        def rewrite_or_load(path: Any, config: Any) -> Any:
+            file = self.inside(str(path))
+            if file is None:
+                return rewrite_test(path, config)
+            return os.stat(path), self.load(str(path), file, lambda: rewrite_test(path, config)[1])
 
         def keep_nothing(*_args: Any, **_options: Any) -> None:
-            """What is in the cache was not rewritten by us, and what we rewrite must not come into it."""
+            """What is in pytest's cache was not rewritten by us, and what we rewrite must not come there."""
 
         patched: Any = rewrite
-        patched.rewrite_asserts = rewrite_asserts
+        patched.rewrite_asserts, patched._rewrite_test = rewrite_both, rewrite_or_load
         patched._read_pyc = patched._write_pyc = keep_nothing
 
-    def instrument(self, tree: ast.Module, file: str, path: str) -> None:
+    def load(self, path: str, file: str, make: Callable[[], Any]) -> Any:
+        """The rewritten code of a file of the project's, as it was kept or as it is made now."""
         FILES[path] = file
-        instrument(tree, file)
+        is_ours = instrument is plain_instrument
+        code = self._cache.load(path, file, make) if is_ours else settle(make(), PENDING.pop(file, []))
         if self._calls is not None:
             self._calls.grow()
+        return code
+
+    def compile(self, source: Any, path: str, file: str) -> Any:
+        tree = ast.parse(source, filename=path)
+        instrument(tree, file)
+        return compile(tree, path, "exec", dont_inherit=True)
 
     def _follow_threads(self) -> None:
         original = threading.Thread.start
@@ -175,9 +193,7 @@ class Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> Any:
         path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
+        return self._tracer.load(path, self._file, lambda: self.source_to_code(self.get_data(path), path))
 
     def source_to_code(self, data: Any, path: Any, **_options: Any) -> Any:  # type: ignore[override]
-        tree = ast.parse(data, filename=path)
-        self._tracer.instrument(tree, self._file, path)
-        return compile(tree, path, "exec", dont_inherit=True)
+        return self._tracer.compile(data, path, self._file)

@@ -11,7 +11,21 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 from weakref import WeakKeyDictionary
 
 from unflake_state_values import class_name
-from unflake_trace_file import FIELDS, TraceFile
+from unflake_trace_file import (
+    ALIVE,
+    CALL,
+    CUT,
+    END,
+    FIELDS,
+    HOT,
+    ORIGIN,
+    PLACE,
+    SITE,
+    TEXT,
+    THREAD,
+    Record,
+    TraceFile,
+)
 from unflake_trace_kinds import LEFTOVER, WAIT, kind_of
 from unflake_trace_sites import FILES, PLACES, Place
 from unflake_trace_strand import Strand, make_functions
@@ -43,7 +57,7 @@ class Calls:
         """Everything that belongs to this process's part of the file."""
         self._process = self._getpid()
         self._file = TraceFile(self._path, self._process)
-        self._queue: Deque[Tuple[Any, ...]] = deque()
+        self._queue: Deque[Record] = deque()
         self._writing = threading.Lock()
         self._numbers = {kind: itertools.count() for kind in ("site", "thread", "extra")}
         self._sites: Dict[Tuple[int, str, str], Tuple[int, int]] = {}
@@ -52,14 +66,14 @@ class Calls:
         self._is_closed = False
         self.values = Values(self._folder, self._put_text)
         self.show, self.error, self.number = self._show, self.values.error, self.values.number
-        self._queue.append((self._file.origin, self._began))
+        self._queue.append((ORIGIN, self._began))
         self._strands: Dict[int, Strand] = {}
         self._gone: List[Strand] = []
         self.main = self._meet(name, parent)
         return self._file
 
     def _put_text(self, number: int, text: str) -> None:
-        self._queue.append((self._file.text, number, text))
+        self._queue.append((TEXT, number, text))
 
     def _show(self, value: Any) -> int:
         if value is None or type(value) is bool:
@@ -111,7 +125,7 @@ class Calls:
 
     def _thread(self, name: str, parent: Optional[int]) -> int:
         number = next(self._numbers["thread"])
-        self._queue.append((self._file.thread, number, self.number(name), parent))
+        self._queue.append((THREAD, number, printable(name), parent, self._process))
         return number
 
     def task(self, strand: Strand) -> int:
@@ -158,12 +172,13 @@ class Calls:
         return place
 
     def _put_place(self, number: int, place: Place) -> None:
-        texts = self.number(place.file), self.number(place.caller)
-        self._queue.append((self._file.place, number, *texts, place))
+        file, caller = printable(place.file), printable(place.caller)
+        lines = place.line, place.last_line, place.column
+        self._queue.append((PLACE, number, file, *lines, caller, place.inside))
 
     def _put_site(self, place: int, callee: str, kind: int) -> int:
         number = next(self._numbers["site"])
-        self._queue.append((self._file.site, number, place, self.number(callee), kind))
+        self._queue.append((SITE, number, place, printable(callee), kind))
         return number
 
     def wait_site(self, place: int, value: Any) -> int:
@@ -172,7 +187,8 @@ class Calls:
 
     def put_call(self, site: int, thread: int, start: int, end: int, value: Any) -> None:
         """A call that is told as a whole."""
-        self._queue.append((self._file.call, site, thread, start, end, self._show(value)))
+        duration, raised = max(end - start, 0), 0
+        self._queue.append((CALL, site, thread, 0, start, duration, raised, self._show(value)))
 
     def leftover(self, place: Tuple[str, int], what: str, number: int, now: int) -> None:
         """Something that the test has left over, as if a call had returned how much."""
@@ -194,6 +210,7 @@ class Calls:
             self._write_events(strand)
             while self._gone:
                 self._write_last(self._gone.pop())
+            self._file.flush()
         except OSError:
             self._is_closed = True  # Without its end, it is seen to be cut.
         finally:
@@ -209,14 +226,15 @@ class Calls:
         self._left -= len(events) // FIELDS
         if self._left < 0:
             self.is_cut = True
-            self._file.cut()
+            self._queue.append((CUT,))
         self._file.events(strand.number, events)
 
     def _write_queue(self) -> None:
+        records = []
         while self._queue:
-            write, *record = self._queue.popleft()
-            write(*record)
-        self._file.flush()
+            records.append(self._queue.popleft())
+        if records:
+            self._file.records(records)
 
     def close(self) -> None:
         """Ends this process's part of the trace."""
@@ -230,9 +248,9 @@ class Calls:
                 self._write_last(strand)
             for ident, strand in list(self._strands.items()):
                 if ident in alive and strand is not self.main:
-                    self._file.alive(strand.number)
+                    self._queue.append((ALIVE, strand.number))
+            self._queue.append((END, self._file.count))
             self._write_queue()
-            self._file.end()
             self._file.flush()
         except OSError:
             pass  # Without its end, it is seen to be cut.
@@ -240,7 +258,7 @@ class Calls:
     def _write_last(self, strand: Strand) -> None:
         self._write_events(strand)
         for site, *counts in strand.hot():
-            self._file.hot(site, strand.number, *counts)
+            self._queue.append((HOT, site, strand.number, *counts))
 
     def forked(self) -> None:
         """In a forked child: what follows is its own part of the file."""
@@ -248,3 +266,8 @@ class Calls:
         name = self._name_child(strand)
         self._births.clear()
         self._begin_file(f"{name}/fork", None)
+
+
+def printable(text: str) -> str:
+    """A text without lone surrogates, which cannot travel."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -3,6 +3,7 @@
 The numbers of the kinds are those of `docs/trace-format.md`.
 """
 
+import functools
 import types
 from typing import Any, Tuple
 
@@ -110,6 +111,7 @@ def text(name: Any) -> str:
     return name if type(name) is str else "?"
 
 
+@functools.lru_cache(maxsize=20_000)
 def kind_of(name: str) -> int:
     """The kind of what has this full name."""
     known = KINDS.get(name)

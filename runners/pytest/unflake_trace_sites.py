@@ -9,7 +9,7 @@ whoever looks at the stack, `super()` and `warnings.warn` among them, sees no di
 """
 
 import ast
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Union
 
 # What rewritten code calls is in `builtins`, by names with this before.
 PREFIX = "@unflake_"
@@ -22,6 +22,7 @@ LEFT_ALONE = frozenset(
 )
 # What pytest calls in an assertion that it has rewritten.
 OWN_OF_PYTEST = frozenset(("@pytest_ar", "@py_builtins"))
+LOAD = ast.Load()
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
@@ -42,19 +43,26 @@ class Place(NamedTuple):
 
 # By their numbers.
 PLACES: List[Place] = []
+# The places of files that were rewritten and have no numbers yet: in the code, the number within the file is
+# the second part of a complex one whose first part nobody else uses.
+PENDING: Dict[str, List[Place]] = {}
+FIRST = 1.2345678901234567e-89
 # The rewritten files, from the project's folder, by what their code says they are.
 FILES: Dict[str, str] = {}
 
 
 def instrument(tree: ast.Module, file: str) -> None:
     """Rewrites a module that was parsed from `file`, a path from the project's root."""
-    Rewriter(file).visit(tree)
-    ast.fix_missing_locations(tree)
+    suspending: Set[int] = set()
+    if any(is_suspending(node) for node in ast.walk(tree)):
+        mark_suspending(tree, suspending)
+    PENDING[file] = []
+    Rewriter(file, suspending, PENDING[file]).visit(tree)
 
 
 class Rewriter(ast.NodeTransformer):
-    def __init__(self, file: str) -> None:
-        self._file = file
+    def __init__(self, file: str, suspending: Set[int], places: List[Place]) -> None:
+        self._file, self._suspending, self._places = file, suspending, places
         self._names: List[str] = []
         self._classes: List[str] = []
         self._inside: Optional[int] = None
@@ -135,7 +143,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Any:
         self.generic_visit(node)
         first = node.body[0]
-        node.body.insert(0, ast.copy_location(ast.Expr(ask("caught", first)), first))
+        node.body.insert(0, ast.Expr(ask("caught", first), **where_is(first)))
         return node
 
     # --- calls ----------------------------------------------------------------------------------
@@ -154,7 +162,7 @@ class Rewriter(ast.NodeTransformer):
         kept, self._inside = self._inside, number
         self._arguments(node)
         self._inside = kept
-        site = ast.Constant(number)
+        site = constant(complex(FIRST, number), node)
         if not is_plain:
             node.func = ask("call", node.func, site, node.func)
             return ask("end", node, ask("when", node, site), node)
@@ -171,7 +179,7 @@ class Rewriter(ast.NodeTransformer):
             keyword.value = self.visit(keyword.value)
 
     def visit_Await(self, node: ast.Await) -> Any:
-        site = ast.Constant(self._number(node))
+        site = constant(complex(FIRST, self._number(node)), node)
         value = self.visit(node.value)
         node.value = ask("waits", value, site, value)
         return ask("waited", node, site, node)
@@ -184,7 +192,7 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and name in LEFT_ALONE:
             return True
         # While a generator or a task is suspended in the arguments, others run.
-        return any(suspends(one) for one in (*node.args, *node.keywords))
+        return any(id(one) in self._suspending for one in (*node.args, *node.keywords))
 
     def _number(self, node: Any) -> int:
         caller = ".".join(self._names) or "<module>"
@@ -193,14 +201,24 @@ class Rewriter(ast.NodeTransformer):
         if attribute.startswith("__") and not attribute.endswith("__") and self._classes:
             attribute = f"_{self._classes[-1].lstrip('_')}{attribute}"
         place = (self._file, node.lineno, node.end_lineno or node.lineno, node.col_offset + 1)
-        PLACES.append(Place(*place, caller, self._inside, self._is_async, attribute))
-        return len(PLACES) - 1
+        self._places.append(Place(*place, caller, self._inside, self._is_async, attribute))
+        return len(self._places) - 1
 
 
-def ask(function: str, where: ast.AST, *values: ast.expr) -> ast.Call:
+def ask(function: str, where: Any, *values: ast.expr) -> ast.Call:
     """A call of one of our functions, which stands where something else stood."""
-    name = ast.Name(PREFIX + function, ast.Load())
-    return ast.copy_location(ast.Call(name, list(values), []), where)
+    place = where_is(where)
+    return ast.Call(ast.Name(PREFIX + function, LOAD, **place), list(values), [], **place)
+
+
+def constant(value: Any, where: Any) -> ast.Constant:
+    return ast.Constant(value, **where_is(where))
+
+
+def where_is(node: Any) -> Dict[str, int]:
+    place = {"lineno": node.lineno, "col_offset": node.col_offset}
+    place.update(end_lineno=node.end_lineno, end_col_offset=node.end_col_offset)
+    return place
 
 
 def is_repeatable(function: ast.expr) -> bool:
@@ -210,9 +228,10 @@ def is_repeatable(function: ast.expr) -> bool:
     return isinstance(function, (ast.Name, ast.Constant))
 
 
-def again(node: ast.expr) -> ast.expr:
-    copy = ast.Name(node.id, ast.Load()) if isinstance(node, ast.Name) else ast.Constant(node.value)  # type: ignore[attr-defined]
-    return ast.copy_location(copy, node)
+def again(node: Any) -> ast.expr:
+    if isinstance(node, ast.Name):
+        return ast.Name(node.id, LOAD, **where_is(node))
+    return constant(node.value, node)
 
 
 def first_name(node: ast.AST) -> str:
@@ -222,7 +241,15 @@ def first_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def suspends(node: ast.AST) -> bool:
+def is_suspending(node: ast.AST) -> bool:
     kinds = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor)
-    is_async = any(getattr(one, "is_async", 0) for one in ast.walk(node))
-    return is_async or any(isinstance(one, kinds) for one in ast.walk(node))
+    return isinstance(node, kinds) or bool(getattr(node, "is_async", 0))
+
+
+def mark_suspending(node: ast.AST, found: Set[int]) -> bool:
+    """Collects the nodes in which a generator or a task may be suspended."""
+    inside = [mark_suspending(one, found) for one in ast.iter_child_nodes(node)]
+    if is_suspending(node) or any(inside):
+        found.add(id(node))
+        return True
+    return False

@@ -18,7 +18,7 @@ from unflake_trace_values import LARGEST, SMALLEST, VALUE_LIMIT, Values, is_glob
 
 # So many calls of one place in one thread are told one by one, and so many more if it is one where the
 # world can get in.
-MOST_PLAIN, MORE_OTHERS = 2_000, 18_000
+MOST_PLAIN, MORE_OTHERS = 1_000, 9_000
 # So many exceptions of one thread are told, and so many frames of each.
 MOST_CAUGHT, MOST_LINES = 10_000, 40
 # So many nanoseconds pass before it is looked whether there is enough to write.
@@ -112,6 +112,8 @@ class Strand:
 
     def hot(self) -> Iterator[Tuple[int, int, int, int]]:
         """The places that were called too often: site, further calls, changes of the value, the first."""
+        if min(self.left, default=0) >= 0:
+            return
         for place, left in enumerate(self.left):
             if left < 0:
                 yield (self.sites[place], -left, *self.changes.get(place, (0, 0)))

@@ -42,6 +42,7 @@ const RUNNER: &[(&str, &str)] = &runner![
     "unflake_state_values.py",
     "unflake_state_walk.py",
     "unflake_trace.py",
+    "unflake_trace_cache.py",
     "unflake_trace_calls.py",
     "unflake_trace_file.py",
     "unflake_trace_kinds.py",

@@ -125,14 +125,11 @@ mod tests {
 
     use super::*;
 
-    /// A thread and a site.
-    const RECORDS_OF_MAIN: &[u8] = &[
-        10, 100, // times count from 100
-        1, 0, 4, b'm', b'a', b'i', b'n', 4, 0, 0, 0, 7, // text 0, thread 0
-        1, 1, 1, b'f', 2, 0, 1, 9, 9, 3, 0, 0, 3, 0, 0, 1, 2, // text 1, place 0: f:9, site 0
-    ];
-    /// A call that began later.
-    const CALL: &[u8] = &[5, 0, 0, 0, 0xe8, 0x07, 5, 0, 8]; // at 1000, takes 5, returns text 1
+    /// A thread and a site, and times that count from 100.
+    const MAIN: &str = r#"[[10, 100], [1, 1, "f"], [4, 0, "main", null, 7],
+        [2, 0, "f", 9, 9, 3, "main", null], [3, 0, 0, "main", 2]]"#;
+    /// A call at 1000 that takes 5 and returns text 1.
+    const CALL: &str = "[[5, 0, 0, 0, 1000, 5, 0, 4]]";
     const START: i64 = 1 << 30;
 
     fn frame(kind: u8, process: u32, part: &[u8]) -> Vec<u8> {
@@ -150,8 +147,8 @@ mod tests {
         [MAGIC, &[VERSION], &frames.concat()].concat()
     }
 
-    fn records(part: &[u8]) -> Vec<u8> {
-        frame(RECORDS, 7, part)
+    fn records(part: &str) -> Vec<u8> {
+        frame(RECORDS, 7, part.as_bytes())
     }
 
     fn events(process: u32, events: &[[i64; 3]]) -> Vec<u8> {
@@ -178,10 +175,10 @@ mod tests {
     #[test]
     fn a_whole_trace_is_read_in_the_order_of_beginnings() {
         let data = file(&[
-            records(RECORDS_OF_MAIN),
+            records(MAIN),
             records(CALL),
             events(7, &[[0, 300, 0x7f00], [START, 400, 0]]),
-            records(&[9, 2]),
+            records("[[9, 2]]"),
         ]);
         let recorded = read(&data).unwrap();
         assert!(recorded.is_whole);
@@ -193,20 +190,16 @@ mod tests {
         assert_eq!(trace.calls[0].receiver, Some(1));
         // Its end belongs to nothing: the trace ended before the call did.
         assert_eq!(trace.calls[0].result, CallResult::Raised(None));
-        assert_eq!(trace.calls[1].result, CallResult::Returned(Some(1)));
+        assert_eq!(trace.calls[1].result, CallResult::Returned(Some(0)));
         assert_eq!(trace.calls[1].duration, 5);
     }
 
     #[test]
     fn an_end_finds_its_beginning_past_calls_that_an_exception_left() {
         let times: Vec<i64> = (0..9).map(|step| START + step * 10).collect();
-        let more: &[u8] = &[
-            1, 2, 1, b'g', 2, 1, 1, 5, 6, 3, 1, 0, 3, 1, 1, 1,
-            0, // place 1: f:5, which calls f itself
-            1, 3, 1, b'E', // text 3
-        ];
+        let more = r#"[[2, 1, "f", 5, 6, 3, "g", null], [3, 1, 1, "g", 0], [1, 3, "E"]]"#;
         let data = file(&[
-            records(RECORDS_OF_MAIN),
+            records(MAIN),
             records(more),
             events(
                 7,
@@ -220,7 +213,7 @@ mod tests {
                     [times[0], times[4], 7],
                 ],
             ),
-            records(&[6, 0, 0, 40, 3, 8, 9, 6]),
+            records("[[6, 0, 0, 40, 3, 4], [9, 6]]"),
         ]);
         let recorded = read(&data).unwrap();
         assert!(recorded.is_whole);
@@ -251,10 +244,10 @@ mod tests {
     #[test]
     fn processes_have_numbers_of_their_own() {
         let data = file(&[
-            records(RECORDS_OF_MAIN),
-            frame(RECORDS, 8, RECORDS_OF_MAIN),
+            records(MAIN),
+            frame(RECORDS, 8, MAIN.as_bytes()),
             events(8, &[[0, START, 0], [START, START + 1, 1]]),
-            records(&[9, 0]),
+            records("[[9, 0]]"),
         ]);
         let recorded = read(&data).unwrap();
         // The other process was killed, which is its own affair.
@@ -271,30 +264,32 @@ mod tests {
     #[test]
     fn a_trace_that_was_cut_anywhere_is_read_and_known_to_be_cut() {
         let data = file(&[
-            records(RECORDS_OF_MAIN),
+            records(MAIN),
             events(7, &[[0, START, 0], [START, START + 1, 1]]),
             records(CALL),
-            records(&[9, 2]),
+            records("[[9, 2]]"),
         ]);
         for length in MAGIC.len() + 1..data.len() {
             let recorded = read(&data[..length]).unwrap();
             assert!(!recorded.is_whole, "{length} of {}", data.len());
         }
         assert!(read(&data).unwrap().is_whole);
-        let lost = file(&[records(RECORDS_OF_MAIN), records(CALL), records(&[9, 2])]);
+        let lost = file(&[records(MAIN), records(CALL), records("[[9, 2]]")]);
         assert!(!read(&lost).unwrap().is_whole, "a frame of events is lost");
     }
 
     #[test]
     fn what_is_no_trace_is_an_error() {
         assert!(matches!(read(b"PK"), Err(TraceError::Foreign { .. })));
-        let unknown = read(&file(&[records(&[11])]));
+        let unknown = read(&file(&[records("[[11]]")]));
         assert!(matches!(unknown, Err(TraceError::Broken { .. })));
         let dangling = read(&file(&[records(CALL)])).unwrap_err().to_string();
         assert!(dangling.ends_with("it has no text 1"), "{dangling}");
-        let more = file(&[records(&[9, 0]), records(&[9, 0])]);
+        let short = read(&file(&[records("[[1, 2]]")])).unwrap_err().to_string();
+        assert!(short.ends_with("a record is too short"), "{short}");
+        let more = file(&[records("[[9, 0]]"), records("[[9, 0]]")]);
         assert!(matches!(read(&more), Err(TraceError::Broken { .. })));
-        let mut damaged = file(&[records(RECORDS_OF_MAIN)]);
+        let mut damaged = file(&[records(MAIN)]);
         let middle = damaged.len() - 9;
         damaged[middle] ^= 0xff;
         assert!(matches!(read(&damaged), Err(TraceError::Broken { .. })));

@@ -1,9 +1,10 @@
 //! Reads what processes have told in a trace: texts, places, sites, threads and calls, by numbers of
 //! their own, and events. What events mean is in `trace_events.rs`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use serde_json::Value;
 use unflake_core::why::trace::{Call, CallResult, Kind, Site, Thread, Trace};
 
 use crate::trace_events::{Names, Pairing, Place, Spot};
@@ -20,12 +21,23 @@ pub(crate) struct Process {
     spots: HashMap<u64, Spot>,
     threads: HashMap<u64, u32>,
     pairings: HashMap<u64, Pairing>,
-    hot: Vec<[u64; 5]>,
+    hot: Vec<Hot>,
     alive: Vec<u64>,
     origin: u64,
     events: u64,
     is_cut: bool,
     is_ended: bool,
+}
+
+/// A place that was called too often in a thread, and is only counted.
+struct Hot {
+    site: u64,
+    thread: u64,
+    count: u64,
+    /// How often a further call returned something else than the one before.
+    changes: u64,
+    /// The first value that did.
+    code: i64,
 }
 
 /// A trace as far as it was read.
@@ -34,7 +46,7 @@ pub(crate) struct Reader {
     trace: Trace,
     /// Where each text is in the trace's list.
     known: HashMap<Arc<str>, u32>,
-    files: HashMap<u32, Arc<str>>,
+    names: HashSet<Arc<str>>,
     processes: HashMap<u32, Process>,
     counted_calls: u64,
 }
@@ -53,61 +65,43 @@ impl Reader {
     }
 
     /// Reads the records of a frame.
-    pub(crate) fn records(&mut self, told: &mut Process, mut bytes: &[u8]) -> Result<(), String> {
-        while let Some((tag, rest)) = bytes.split_first() {
+    pub(crate) fn records(&mut self, told: &mut Process, bytes: &[u8]) -> Result<(), String> {
+        let records: Vec<Vec<Value>> = serde_json::from_slice(bytes)
+            .map_err(|error| format!("records cannot be read: {error}"))?;
+        for record in &records {
             if told.is_ended {
                 return Err("something follows its end".to_owned());
             }
-            bytes = rest;
-            let count = match tag {
-                1 => 2,
-                2 | 5 => 7,
-                3 | 4 => 4,
-                6 => 5,
-                7 | 9 | 10 => 1,
-                8 => 0,
-                unknown => return Err(format!("{unknown} is no record")),
-            };
-            let mut numbers = [0_u64; 7];
-            for number in numbers.iter_mut().take(count) {
-                *number = take_number(&mut bytes)?;
-            }
-            let length = if *tag == 1 { numbers[1] } else { 0 };
-            let length = usize::try_from(length).map_err(|_| "a text is too long")?;
-            let (text, rest) = bytes.split_at_checked(length).ok_or("a text is cut")?;
-            bytes = rest;
-            self.record(told, *tag, numbers, text)?;
+            self.record(told, &Fields(record))?;
         }
         Ok(())
     }
 
-    fn record(
-        &mut self,
-        told: &mut Process,
-        tag: u8,
-        numbers: [u64; 7],
-        text: &[u8],
-    ) -> Result<(), String> {
-        match tag {
+    fn record(&mut self, told: &mut Process, fields: &Fields<'_>) -> Result<(), String> {
+        match fields.number(0)? {
             1 => {
-                let text = std::str::from_utf8(text).map_err(|_| "a text is not UTF-8")?;
-                let place = self.text(text)?;
-                told.texts.insert(numbers[0], place);
+                let place = self.text(fields.text(2)?)?;
+                told.texts.insert(fields.number(1)?, place);
             }
-            2 => self.place(told, numbers)?,
-            3 => self.site(told, numbers)?,
-            4 => self.thread(told, numbers)?,
-            5 => self.call(told, numbers)?,
-            6 => told
-                .hot
-                .push([numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]]),
-            7 => told.alive.push(numbers[0]),
+            2 => self.place(told, fields)?,
+            3 => self.site(told, fields)?,
+            4 => self.thread(told, fields)?,
+            5 => self.call(told, fields)?,
+            6 => told.hot.push(Hot {
+                site: fields.number(1)?,
+                thread: fields.number(2)?,
+                count: fields.number(3)?,
+                changes: fields.number(4)?,
+                code: fields.signed(5)?,
+            }),
+            7 => told.alive.push(fields.number(1)?),
             8 => told.is_cut = true,
             9 => {
                 told.is_ended = true;
-                told.is_cut |= numbers[0] != told.events;
+                told.is_cut |= fields.number(1)? != told.events;
             }
-            _ => told.origin = numbers[0],
+            10 => told.origin = fields.number(1)?,
+            unknown => return Err(format!("{unknown} is no record")),
         }
         Ok(())
     }
@@ -124,36 +118,36 @@ impl Reader {
     }
 
     /// A text that many places share.
-    fn shared(&mut self, told: &Process, number: u64) -> Result<Arc<str>, String> {
-        let place = *find(&told.texts, number, "text")?;
-        let text = &self.trace.values[place as usize];
-        let shared = self.files.entry(place);
-        Ok(Arc::clone(shared.or_insert_with(|| text.as_str().into())))
+    fn shared(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(text) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = text.into();
+        self.names.insert(Arc::clone(&name));
+        name
     }
 
-    fn place(&mut self, told: &mut Process, numbers: [u64; 7]) -> Result<(), String> {
-        let [number, file, line, last_line, column, caller, inside] = numbers;
+    fn place(&mut self, told: &mut Process, fields: &Fields<'_>) -> Result<(), String> {
+        let around = fields.optional(7)?;
         let place = Place {
-            number,
-            file: self.shared(told, file)?,
-            line: fits(line)?,
-            last_line: fits(last_line)?,
-            column: fits(column)?,
-            caller: self.shared(told, caller)?,
-            inside: match inside.checked_sub(1) {
-                None => None,
-                Some(around) => Some(Arc::clone(find(&told.places, around, "place")?)),
-            },
+            number: fields.number(1)?,
+            file: self.shared(fields.text(2)?),
+            line: fits(fields.number(3)?)?,
+            last_line: fits(fields.number(4)?)?,
+            column: fits(fields.number(5)?)?,
+            caller: self.shared(fields.text(6)?),
+            inside: around
+                .map(|around| find(&told.places, around, "place").cloned())
+                .transpose()?,
         };
-        told.places.insert(number, Arc::new(place));
+        told.places.insert(place.number, Arc::new(place));
         Ok(())
     }
 
-    fn site(&mut self, told: &mut Process, numbers: [u64; 7]) -> Result<(), String> {
-        let [number, place, what, kind, ..] = numbers;
-        let place = Arc::clone(find(&told.places, place, "place")?);
-        let what = self.shared(told, what)?;
-        let kind = usize::try_from(kind).ok();
+    fn site(&mut self, told: &mut Process, fields: &Fields<'_>) -> Result<(), String> {
+        let place = Arc::clone(find(&told.places, fields.number(2)?, "place")?);
+        let what = fields.text(3)?;
+        let kind = usize::try_from(fields.number(4)?).ok();
         let kind = kind.and_then(|kind| Kind::ALL.get(kind));
         let is_own = |rest: &str| rest.is_empty() || rest.ends_with('.');
         let spot = Spot {
@@ -166,40 +160,38 @@ impl Reader {
             line: place.line,
             column: place.column,
             caller: place.caller.to_string(),
-            callee: what.to_string(),
+            callee: what.to_owned(),
             kind: *kind.ok_or("it has a kind that is none")?,
         });
-        told.spots.insert(number, spot);
+        told.spots.insert(fields.number(1)?, spot);
         Ok(())
     }
 
-    fn thread(&mut self, told: &mut Process, numbers: [u64; 7]) -> Result<(), String> {
-        let [number, name, parent, process, ..] = numbers;
-        let name = *find(&told.texts, name, "text")?;
-        let parent = parent.checked_sub(1);
+    fn thread(&mut self, told: &mut Process, fields: &Fields<'_>) -> Result<(), String> {
+        let parent = fields.optional(3)?;
         let parent = parent.map(|parent| find(&told.threads, parent, "thread").copied());
         let place = fits(self.trace.threads.len() as u64)?;
         self.trace.threads.push(Thread {
-            name: self.trace.values[name as usize].clone(),
+            name: fields.text(2)?.to_owned(),
             parent: parent.transpose()?,
-            process: fits(process)?,
+            process: fits(fields.number(4)?)?,
         });
-        told.threads.insert(number, place);
+        told.threads.insert(fields.number(1)?, place);
         Ok(())
     }
 
-    fn call(&mut self, told: &mut Process, numbers: [u64; 7]) -> Result<(), String> {
-        let [site, thread, receiver, start, duration, exception, code] = numbers;
-        let value = self.value(told, unzigzag(code))?;
-        let start = start.checked_sub(told.origin);
+    fn call(&mut self, told: &mut Process, fields: &Fields<'_>) -> Result<(), String> {
+        let value = self.value(told, fields.signed(7)?)?;
+        let receiver = fields.number(3)?;
+        let start = fields.number(4)?.checked_sub(told.origin);
         let start = start.ok_or("a call begins before its trace")?;
         let call = Call {
-            site: find(&told.spots, site, "site")?.site,
-            thread: *find(&told.threads, thread, "thread")?,
+            site: find(&told.spots, fields.number(1)?, "site")?.site,
+            thread: *find(&told.threads, fields.number(2)?, "thread")?,
             receiver: (receiver != 0).then(|| fits(receiver)).transpose()?,
             start,
-            duration: duration.min(u64::MAX - start),
-            result: if exception == 0 {
+            duration: fields.number(5)?.min(u64::MAX - start),
+            result: if fields.number(6)? == 0 {
                 CallResult::Returned(value)
             } else {
                 CallResult::Raised(value)
@@ -287,19 +279,19 @@ impl Reader {
     /// Tells of places that were called too often as of calls of their own: how often, and what the first
     /// other value was.
     fn count_hot(&mut self, told: &Process, end: u64) {
-        for [site, thread, count, changes, code] in &told.hot {
-            self.counted_calls += count;
-            let (Some(spot), Some(thread)) = (told.spots.get(site), told.threads.get(thread))
-            else {
+        for hot in &told.hot {
+            self.counted_calls += hot.count;
+            let places = (told.spots.get(&hot.site), told.threads.get(&hot.thread));
+            let (Some(spot), Some(thread)) = places else {
                 continue;
             };
-            let other = self.value(told, unzigzag(*code)).ok().flatten();
-            let further = self.text(&count.to_string()).ok();
+            let other = self.value(told, hot.code).ok().flatten();
+            let further = self.text(&hot.count.to_string()).ok();
             let facts = [
                 (" (how many further calls)", further),
                 (" (further calls, first other value)", other),
             ];
-            for (what, value) in facts.into_iter().take(if *changes > 0 { 2 } else { 1 }) {
+            for (what, value) in facts.into_iter().take(if hot.changes > 0 { 2 } else { 1 }) {
                 let mut fact = self.trace.sites[spot.site as usize].clone();
                 fact.callee.push_str(what);
                 fact.kind = Kind::Plain;
@@ -343,21 +335,41 @@ impl Names for Naming<'_> {
     }
 }
 
-fn take_number(bytes: &mut &[u8]) -> Result<u64, String> {
-    let mut number = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first().ok_or("a record is cut")?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Ok(number);
-        }
-    }
-    Err("a number is too large".to_owned())
-}
+/// A record: the first field says what it is.
+struct Fields<'a>(&'a [Value]);
 
-fn unzigzag(number: u64) -> i64 {
-    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+impl Fields<'_> {
+    fn field(&self, at: usize) -> Result<&Value, String> {
+        self.0
+            .get(at)
+            .ok_or_else(|| "a record is too short".to_owned())
+    }
+
+    fn number(&self, at: usize) -> Result<u64, String> {
+        let found = self.field(at)?;
+        found
+            .as_u64()
+            .ok_or_else(|| format!("{found} is no number"))
+    }
+
+    fn signed(&self, at: usize) -> Result<i64, String> {
+        let found = self.field(at)?;
+        found
+            .as_i64()
+            .ok_or_else(|| format!("{found} is no number"))
+    }
+
+    fn optional(&self, at: usize) -> Result<Option<u64>, String> {
+        if self.field(at)?.is_null() {
+            return Ok(None);
+        }
+        self.number(at).map(Some)
+    }
+
+    fn text(&self, at: usize) -> Result<&str, String> {
+        let found = self.field(at)?;
+        found.as_str().ok_or_else(|| format!("{found} is no text"))
+    }
 }
 
 fn fits(number: u64) -> Result<u32, String> {

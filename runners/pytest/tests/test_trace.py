@@ -13,8 +13,9 @@ from _pytest.assertion import rewrite
 from trace_reading import Called, Process, read
 
 from unflake_trace import Finder, Tracer
+from unflake_trace_cache import settle
 from unflake_trace_kinds import IO, LEFTOVER, PLAIN, RANDOMNESS, TIME, WAIT, kind_of
-from unflake_trace_sites import PREFIX, instrument
+from unflake_trace_sites import PENDING, PREFIX, instrument
 
 
 class Item:
@@ -299,7 +300,8 @@ def test_calls_in_an_assertion_are_told_and_those_of_pytest_are_not(traced: Trac
     rewrite.rewrite_asserts(tree, source, str(tmp_path / "test_x.py"))
     instrument(tree, "test_x.py")
     module: Dict[str, Any] = {"__name__": "test_x"}
-    exec(compile(tree, str(tmp_path / "test_x.py"), "exec"), module)
+    code = compile(tree, str(tmp_path / "test_x.py"), "exec")
+    exec(settle(code, PENDING.pop("test_x.py")), module)
     with traced.tracer.recording(Item()):
         module["main"]()
     traced.processes = read(traced.path)

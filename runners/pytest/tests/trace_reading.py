@@ -1,8 +1,9 @@
 """Reads trace files, as `docs/trace-format.md` has them, as simply as can be."""
 
+import json
 import struct
 import zlib
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from unflake_trace_file import (
     ALIVE,
@@ -22,7 +23,6 @@ from unflake_trace_file import (
     THREAD,
 )
 
-FIELDS = {TEXT: 2, PLACE: 7, SITE: 4, THREAD: 4, CALL: 7, HOT: 5, ALIVE: 1, CUT: 0, END: 1, ORIGIN: 1}
 FIRST_TIME = 1 << 24
 
 
@@ -53,8 +53,8 @@ class Process:
 
     def __init__(self) -> None:
         self.texts: Dict[int, str] = {}
-        self.places: Dict[int, Tuple[int, ...]] = {}
-        self.sites: Dict[int, Tuple[int, ...]] = {}
+        self.places: Dict[int, Tuple[Any, ...]] = {}
+        self.sites: Dict[int, Tuple[Any, ...]] = {}
         self.threads: Dict[int, Tuple[str, Optional[str], int]] = {}
         self.stacks: Dict[int, List[Open]] = {}
         self.calls: List[Called] = []
@@ -64,46 +64,28 @@ class Process:
 
     # --- records --------------------------------------------------------------------------------
 
-    def records(self, plain: bytes) -> None:
-        at = 0
-        while at < len(plain):
-            tag, at = plain[at], at + 1
-            numbers = []
-            for _ in range(FIELDS[tag]):
-                number = shift = 0
-                while True:
-                    byte, at = plain[at], at + 1
-                    number |= (byte & 0x7F) << shift
-                    shift += 7
-                    if byte < 0x80:
-                        break
-                numbers.append(number)
-            if tag == TEXT:
-                self.texts[numbers[0]] = plain[at : at + numbers[1]].decode()
-                at += numbers[1]
-            else:
-                self.take(tag, *numbers)
-
-    def take(self, tag: int, *numbers: int) -> None:
-        if tag == PLACE:
-            self.places[numbers[0]] = numbers[1:]
+    def take(self, tag: int, *fields: Any) -> None:
+        if tag == TEXT:
+            self.texts[fields[0]] = fields[1]
+        elif tag == PLACE:
+            self.places[fields[0]] = fields[1:]
         elif tag == SITE:
-            self.sites[numbers[0]] = numbers[1:]
+            self.sites[fields[0]] = fields[1:]
         elif tag == THREAD:
-            parent = self.threads[numbers[2] - 1][0] if numbers[2] else None
-            self.threads[numbers[0]] = (self.texts[numbers[1]], parent, numbers[3])
+            number, name, parent, process = fields
+            self.threads[number] = (name, None if parent is None else self.threads[parent][0], process)
         elif tag == CALL:
-            site, thread, receiver, start, duration, raised, code = numbers
-            code = code >> 1 if code % 2 == 0 else -(code + 1 >> 1)
+            site, thread, receiver, start, duration, raised, code = fields
             opened = Open(site, start, receiver, thread)
             self.put(opened, start + duration, bool(raised), self.value(code))
         elif tag == HOT:
-            site, thread, count, changes, code = numbers
-            callee = self.texts[self.sites[site][1]]
-            self.hot.append((callee, self.threads[thread][0], count, changes, self.value(code >> 1)))
+            site, thread, count, changes, code = fields
+            self.hot.append((self.sites[site][1], self.threads[thread][0], count, changes, self.value(code)))
         elif tag == END:
             self.ended = 1
-            assert numbers[0] == self.events
+            assert fields[0] == self.events
+        else:
+            assert tag in (ALIVE, CUT, ORIGIN)
 
     def value(self, code: int) -> Optional[str]:
         if code % 2:
@@ -113,7 +95,7 @@ class Process:
     def put(self, opened: Open, end: int, is_raised: bool, value: Optional[str]) -> None:
         place, callee, kind = self.sites[opened.site]
         file, line, _, column, caller, _ = self.places[place]
-        texts = self.texts[file], line, column, self.texts[caller], self.texts[callee], kind
+        texts = file, line, column, caller, callee, kind
         thread = self.threads[opened.thread][0]
         self.calls.append(Called(opened.start, *texts, thread, opened.receiver, is_raised, value, end))
 
@@ -144,7 +126,7 @@ class Process:
     def leave(self, stack: List[Open], file: str, line: int) -> None:
         for one in reversed(stack):
             name, first, last, *_ = self.places[self.sites[one.site][0]]
-            if self.texts[name] == file and first <= line <= last:
+            if name == file and first <= line <= last:
                 while stack[-1] is not one:
                     self.drop(stack, *self.caught)
                 self.drop(stack, *self.caught)
@@ -157,7 +139,7 @@ class Process:
             left = stack.pop()  # It was never called.
 
     def is_argument(self, inner: Open, outer: Open) -> bool:
-        return self.places[self.sites[inner.site][0]][5] == self.sites[outer.site][0] + 1
+        return self.places[self.sites[inner.site][0]][5] == self.sites[outer.site][0]
 
 
 def read(path: str) -> List[Process]:
@@ -173,7 +155,8 @@ def read(path: str) -> List[Process]:
         at += 9 + size
         told = found.setdefault(process, Process())
         if kind != EVENTS:
-            told.records(plain)
+            for record in json.loads(plain):
+                told.take(*record)
             continue
         thread, count, mask = struct.unpack_from("<III", plain)
         columns, start = bytearray(24 * count), 12
