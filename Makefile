@@ -8,11 +8,12 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 venv = $(CACHE)/venv-$(1)-$(shell cksum < requirements/$(1).txt | cut -d' ' -f1)
 TEST_VENV := $(call venv,test)
 PLUGINS_VENV := $(call venv,plugins)
+BROWSER_VENV := $(call venv,browser)
 DEMO_VENV := $(CACHE)/venv-demo
 # A virtualenv without pytest, for the error that a newcomer meets first.
 BARE_VENV := $(CACHE)/venv-bare
 
-.PHONY: build demo test lint doc check
+.PHONY: build demo board test chromium lint doc check
 build:
 	cargo build --release --locked
 
@@ -23,27 +24,43 @@ demo: build $(DEMO_VENV)/ready
 		$(CARGO_TARGET_DIR)/release/unflake run --python $(DEMO_VENV); \
 		code=$$?; echo; echo "exit code $$code: one test is really broken, three are flaky"; test $$code -eq 1
 
-test: $(TEST_VENV)/ready $(PLUGINS_VENV)/ready $(BARE_VENV)/ready
+# The triage board on a made-up history.
+board: build
+	$(CARGO_TARGET_DIR)/release/unflake serve --demo
+
+test: $(TEST_VENV)/ready $(PLUGINS_VENV)/ready $(BARE_VENV)/ready $(BROWSER_VENV)/ready chromium
 	UNFLAKE_TEST_PYTHON=$(TEST_VENV)/bin/python \
 	UNFLAKE_PLUGINS_PYTHON=$(PLUGINS_VENV)/bin/python \
 	UNFLAKE_BARE_PYTHON=$(BARE_VENV)/bin/python \
 		cargo test --workspace --locked
 	cd runners/pytest && $(TEST_VENV)/bin/python -m pytest -q -p no:cacheprovider tests
+	cargo build -p unflake --locked
+	cd crates/dashboard/tests/browser && UNFLAKE_BINARY=$(CARGO_TARGET_DIR)/debug/unflake \
+		$(BROWSER_VENV)/bin/python -m pytest -q -p no:cacheprovider .
+
+# A browser for the board's tests. Without one they are skipped on a laptop, and fail in CI.
+chromium:
+	@if ! { command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+			apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium > /dev/null; \
+		else echo "there is no chromium: the board's tests are skipped (install chromium)"; fi; \
+	fi
 
 lint: $(TEST_VENV)/ready
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cd runners/pytest && $(TEST_VENV)/bin/ruff check . && $(TEST_VENV)/bin/ruff format --check .
 	cd runners/pytest && $(TEST_VENV)/bin/mypy --cache-dir=$(CACHE)/mypy .
-	$(TEST_VENV)/bin/ruff check --config runners/pytest/pyproject.toml bench
+	$(TEST_VENV)/bin/ruff check --config runners/pytest/pyproject.toml bench crates/dashboard/tests/browser
+	$(TEST_VENV)/bin/ruff format --check --config runners/pytest/pyproject.toml crates/dashboard/tests/browser
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
 
 check: lint doc test
 
-$(TEST_VENV)/ready $(PLUGINS_VENV)/ready: packages = requirements/$(word 2,$(subst -, ,$(notdir $(@D)))).txt
-$(TEST_VENV)/ready $(PLUGINS_VENV)/ready:
+$(TEST_VENV)/ready $(PLUGINS_VENV)/ready $(BROWSER_VENV)/ready: packages = requirements/$(word 2,$(subst -, ,$(notdir $(@D)))).txt
+$(TEST_VENV)/ready $(PLUGINS_VENV)/ready $(BROWSER_VENV)/ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $(packages)
 	touch $@

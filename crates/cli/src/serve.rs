@@ -40,20 +40,19 @@ const OWNERS: [&str; 4] = [
 pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<Exit> {
     let folder = place::here()?;
     let (config, config_path) = Config::load(args.config.as_deref(), &folder)?;
+    let typed = args.place.store.as_deref();
     // Gone with the server.
-    let scratch = args.demo.then(tempfile::tempdir).transpose();
-    let scratch = scratch.context("cannot make a temporary folder")?;
+    let scratch = (args.demo && typed.is_none()).then(tempfile::tempdir);
+    let scratch = scratch
+        .transpose()
+        .context("cannot make a temporary folder")?;
     let store: PathBuf = match &scratch {
-        Some(scratch) => {
-            let store = scratch.path().join("history.db");
-            demo::fill(&store)?;
-            store
-        }
-        None => {
-            let typed = args.place.store.as_deref();
-            place::find(typed, &folder, &config, config_path.as_deref()).into()
-        }
+        Some(scratch) => scratch.path().join("history.db"),
+        None => place::find(typed, &folder, &config, config_path.as_deref()).into(),
     };
+    if args.demo {
+        demo::fill(&store)?;
+    }
     let tokens = args
         .tokens
         .as_ref()

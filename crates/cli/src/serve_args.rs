@@ -27,8 +27,8 @@ pub(crate) struct ServeArgs {
     pub(crate) listen: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// Serve a made-up history, which is gone afterwards
-    #[arg(long, conflicts_with = "store")]
+    /// Serve a made-up history, which is gone afterwards unless --store says where to keep it
+    #[arg(long)]
     pub(crate) demo: bool,
     /// Who may do what, as `unflake token add` writes it
     #[arg(long, value_name = "FILE", env = "UNFLAKE_TOKENS")]

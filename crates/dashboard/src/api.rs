@@ -256,7 +256,7 @@ pub(crate) async fn say(app: &Arc<App>, who: &Who, saying: Saying) -> Result<(),
 
 /// The failures of a test on a day, by number.
 fn runs_of(store: &Sqlite, snapshot: &Snapshot, test: u32, day: i32) -> Result<Vec<i64>, Problem> {
-    let known = snapshot.known.as_ref().ok_or(Problem::Broken)?;
+    let known = snapshot.known.as_ref().as_ref().ok_or(Problem::Broken)?;
     let place = known.place(test);
     let span = (i64::from(day) * DAY, i64::from(day + 1) * DAY - 1);
     let failures = store.failures_between(span.0, span.1)?;

@@ -16,7 +16,7 @@ pub(crate) async fn badge(State(app): State<Arc<App>>, Asked(who): Asked) -> Res
     let result = async {
         who.need(Role::Read)?;
         let found = app.ask(|_, _, snapshot| {
-            Ok(snapshot.known.as_ref().map(|known| {
+            Ok(snapshot.known.as_ref().as_ref().map(|known| {
                 let current = known.entries.iter().filter(|one| one.is_current());
                 let flaky = current.clone().filter(|one| one.flaked().failures() > 0);
                 (flaky.count(), current.count())

@@ -39,7 +39,7 @@ pub(crate) struct Row {
 
 impl Next {
     pub(crate) fn read(snapshot: &Snapshot) -> Self {
-        let Some(known) = &snapshot.known else {
+        let Some(known) = &*snapshot.known else {
             return Self::default();
         };
         // A test that does not run any more may be gone.

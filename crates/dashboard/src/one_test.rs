@@ -115,7 +115,7 @@ impl OneTest {
         owners: &Owners,
         number: u32,
     ) -> Result<Option<Self>, StoreError> {
-        let Some(known) = &snapshot.known else {
+        let Some(known) = &*snapshot.known else {
             return Ok(None);
         };
         let Some(place) = known.place(number) else {

@@ -1,6 +1,7 @@
 //! What is known of all tests at one moment: counts, judgements and labels, computed once for many pages.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use unflake_core::quantify::normal::Level;
@@ -17,13 +18,15 @@ use crate::labels::Said;
 
 /// What is known at one moment.
 pub(crate) struct Snapshot {
-    /// How far the store had grown.
+    /// How far the store had grown when the runs were counted.
     pub(crate) extent: Extent,
     /// What there is to know of runs; nothing if there are none.
-    pub(crate) known: Option<Known>,
-    /// What people have said.
+    pub(crate) known: Arc<Option<Known>>,
+    /// What people have said, which is read more often than runs are counted.
     pub(crate) said: Said,
-    pub(crate) builds: Builds,
+    /// The last label that was heard.
+    pub(crate) heard: i64,
+    pub(crate) builds: Arc<Builds>,
     /// How long it took to compute.
     pub(crate) took: Duration,
 }
@@ -48,21 +51,32 @@ impl Snapshot {
     ) -> Result<Self, StoreError> {
         let begun = Instant::now();
         let extent = store.extent()?;
-        let mut builds = before.map(|known| known.builds.clone()).unwrap_or_default();
+        let mut builds = before
+            .map(|known| Builds::clone(&known.builds))
+            .unwrap_or_default();
         builds.read(store)?;
         let said = Said::read(store)?;
-        let has_new_runs = before.is_none_or(|known| known.extent.run != extent.run);
         let known = Known::read(store, wish)?;
         Ok(Self {
             extent,
-            known,
+            known: Arc::new(known),
             said,
-            builds,
-            took: if has_new_runs || before.is_none() {
-                begun.elapsed()
-            } else {
-                before.map_or(Duration::ZERO, |known| known.took)
-            },
+            heard: extent.label,
+            builds: Arc::new(builds),
+            took: begun.elapsed(),
+        })
+    }
+
+    /// The same counts, with what people have said since.
+    pub(crate) fn hear(&self, store: &Sqlite) -> Result<Self, StoreError> {
+        let heard = store.extent()?.label;
+        Ok(Self {
+            extent: self.extent,
+            known: Arc::clone(&self.known),
+            said: Said::read(store)?,
+            heard,
+            builds: Arc::clone(&self.builds),
+            took: self.took,
         })
     }
 }

@@ -101,7 +101,7 @@ impl Suites {
         drop(known);
         let releases = releases(store)?;
         let suite = match release {
-            None => Suite::of(store, snapshot, snapshot.known.as_ref(), releases)?,
+            None => Suite::of(store, snapshot, snapshot.known.as_ref().as_ref(), releases)?,
             Some(name) => {
                 let wish = PeriodWish {
                     release: Some(name.to_owned()),

@@ -132,7 +132,7 @@ impl TestsList {
             pages: 1,
             ..Self::default()
         };
-        let Some(known) = &snapshot.known else {
+        let Some(known) = &*snapshot.known else {
             return list;
         };
         list.period = Some(known.periods.named.sentence());

@@ -114,7 +114,7 @@ impl Triage {
         wanted: &Wanted,
     ) -> Result<Self, StoreError> {
         let ranking = Score::of(&snapshot.said);
-        let Some(known) = &snapshot.known else {
+        let Some(known) = &*snapshot.known else {
             return Ok(Self {
                 ranking,
                 ..Self::default()
