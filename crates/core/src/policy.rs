@@ -55,6 +55,7 @@ mod tests {
             left_behind: Vec::new(),
             dependence: None,
             cause: None,
+            is_latent: false,
         }
     }
 

@@ -35,6 +35,8 @@ struct Expected {
     texts: BTreeMap<String, String>,
     #[serde(default)]
     culprits: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    latent: Vec<String>,
 }
 
 /// Whether there is a Maven. Without it a test is a printed skip on a laptop and a failure in CI.
@@ -135,6 +137,9 @@ fn check(case: &Path) -> Result<(), String> {
             .collect();
         compare(&format!("culprits of {id}"), &sets, &vec![planted.clone()]);
     }
+    let latent = findings.iter().filter(|one| one["latent"] == true);
+    let latent: Vec<String> = latent.map(|one| text(&one["id"])).collect();
+    compare("latent", &latent, &expected.latent);
     for part in &expected.notes {
         let notes = report["notes"].to_string();
         compare(&format!("notes: {notes}"), &notes.contains(part), &true);
