@@ -24,6 +24,9 @@ use crate::session::{Halt, Session};
 /// So many suspects for each VM are confirmed before any is named: a hunt that is cut off keeps the others.
 const CHUNK: usize = 32;
 
+/// Of more suspects than this, only some are looked into further.
+const FEW: usize = 8;
+
 /// For so many NIO tests, each of another class, the state behind them is looked for afterwards: it takes
 /// several processes for each.
 const EXPLAINED: usize = 4;
@@ -55,8 +58,8 @@ impl Session {
                 if let Some(Step::Conclude(Some(verdict))) = seen.map(|seen| next_step(seen)) {
                     let class = class_of(&self.suspects[*at].test).to_owned();
                     let is_explained = matches!(verdict, Verdict::Nio(_))
-                        && explained.len() < EXPLAINED
-                        && explained.insert(class);
+                        && (all.len() <= FEW || explained.len() < EXPLAINED)
+                        && (explained.insert(class) || all.len() <= FEW);
                     if !is_explained {
                         self.judge(*at, verdict, None);
                     }
