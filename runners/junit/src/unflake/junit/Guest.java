@@ -128,7 +128,7 @@ final class Guest {
 
     /** The classes that Surefire runs; where one test alone is wanted, its own, if it has a class by its name. */
     private List<String> wantedClasses() {
-        List<String> all = plan.texts("tests");
+        List<String> all = RunOrder.sort(plan.texts("tests"), plan.settings());
         List<String> wanted = new ArrayList<>();
         for (String test : only) {
             String own = test.contains("#") ? test.substring(0, test.indexOf('#')) : test;
