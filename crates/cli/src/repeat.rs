@@ -315,6 +315,7 @@ mod tests {
             trials: Vec::new(),
             comparison: None,
             left_behind: Vec::new(),
+            is_latent: false,
             dependence: None,
             cause: None,
         };

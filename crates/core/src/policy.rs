@@ -56,6 +56,7 @@ mod tests {
             left_behind: Vec::new(),
             dependence: None,
             cause: None,
+            is_latent: false,
         }
     }
 

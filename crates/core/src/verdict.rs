@@ -24,6 +24,8 @@ pub struct Finding {
     pub dependence: Option<Box<Dependence>>,
     /// The state behind it, if that was looked into.
     pub cause: Option<Box<Cause>>,
+    /// Whether it takes tests of two classes in one VM, where the project gives each class its own.
+    pub is_latent: bool,
 }
 
 /// What a failing test is.

@@ -95,6 +95,10 @@ impl Session {
         let mut causes = Vec::new();
         let mut scene: Option<Scene> = None;
         for test in &family.tests {
+            if scene.is_none() && self.wish.project.learns_state() {
+                let learned = if_listed(self.open_scene(family, test))?.flatten();
+                self.leave_scene(learned)?;
+            }
             if scene.as_ref().is_some_and(|scene| !scene.is_for(test)) {
                 self.leave_scene(scene.take())?;
             }
@@ -112,6 +116,10 @@ impl Session {
             causes.push(cause);
         }
         self.leave_scene(scene)?;
+        if !self.wish.project.can_trace() {
+            // Neither lines nor changes of Java are known.
+            return Ok(causes);
+        }
         if_listed(self.add_places(family, &mut causes))?;
         if family.passes_alone && !family.by_import {
             if_listed(self.add_fixes(family, &mut causes))?;

@@ -326,7 +326,7 @@ fn shape((once, again): &(Trial, Trial)) -> Shape {
 }
 
 /// The class of a test, the outermost one in Java; for a function its file.
-fn class_of(test: &TestId) -> &str {
+pub(crate) fn class_of(test: &TestId) -> &str {
     if let Some((class, _)) = test.class_and_method() {
         return class.split('$').next().unwrap_or(class);
     }

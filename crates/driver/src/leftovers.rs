@@ -20,7 +20,7 @@ const CHUNK: usize = 25;
 impl Session {
     /// Runs each test alone in a copy of a VM that remembers its state, and ranks what they leave.
     pub(crate) fn find_latent(&mut self, search: &Search) -> Result<(), Halt> {
-        if !self.wish.project.tells_state() {
+        if !self.wish.project.tells_state() || !self.wish.project.can_copy() {
             self.note(Note::StateUnseen);
             return Ok(());
         }

@@ -23,6 +23,7 @@ mod ending;
 mod facts;
 mod fixes;
 pub mod fleet;
+mod forked;
 pub mod git;
 pub mod happening;
 mod hub;

@@ -76,7 +76,15 @@ impl Project {
 
     /// Whether its runner can say what of the state changed, and put it back.
     pub(crate) fn tells_state(&self) -> bool {
-        matches!(self, Self::Pytest(_))
+        match self {
+            Self::Pytest(_) | Self::Maven(_) => true,
+        }
+    }
+
+    /// Whether its runner sees the state from the first use of a class on only, so that a VM must have shown
+    /// which classes are used before another one can compare them.
+    pub(crate) fn learns_state(&self) -> bool {
+        matches!(self, Self::Maven(_))
     }
 
     /// Whether its runner can write down the calls of its code.

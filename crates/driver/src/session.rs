@@ -336,7 +336,9 @@ impl Session {
             Some(doubt) if verdict.rests_on_a_pass() => Verdict::Unclear(*doubt),
             Some(_) | None => verdict,
         };
+        let suspect = &self.suspects[at];
         let finding = Finding {
+            is_latent: self.is_latent(suspect, verdict),
             test: suspect.test.clone(),
             verdict,
             trials: suspect.trials.clone(),

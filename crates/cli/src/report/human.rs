@@ -73,6 +73,11 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
             printable(&describe(quarantined))
         );
     }
+    if finding.is_latent {
+        let line =
+            "latent: it takes tests of two classes in one JVM, and each class has its own here";
+        let _ = writeln!(text, "           {line}");
+    }
     let mut first = None;
     for trial in &finding.trials {
         let is_first = matches!(trial.rung, Rung::Once(setting) if !matches!(setting, Setting::Plain | Setting::Alone | Setting::Ordered));

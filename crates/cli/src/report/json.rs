@@ -87,6 +87,7 @@ struct JsonFinding<'a> {
     repeat: String,
     changes: Option<JsonChanges<'a>>,
     left_behind: &'a [String],
+    latent: bool,
     order: Option<JsonOrder<'a>>,
     cause: Option<JsonCause<'a>>,
     recipe: Option<[String; 2]>,
@@ -251,6 +252,7 @@ fn to_json_finding<'a>(report: &'a Report, finding: &'a Finding) -> JsonFinding<
         repeat: report.invocation.repeat(report, finding),
         changes: finding.comparison.as_ref().map(to_json_changes),
         left_behind: &finding.left_behind,
+        latent: finding.is_latent,
         order: finding.dependence.as_deref().map(to_json_order),
         cause: finding.cause.as_deref().map(to_json_cause),
         recipe: report

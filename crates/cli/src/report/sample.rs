@@ -128,6 +128,7 @@ fn judged(id: &str, verdict: Verdict, trials: &[Trial]) -> Event {
         trials: trials.to_vec(),
         comparison: (id == BROKEN).then(comparison),
         left_behind: Vec::new(),
+        is_latent: false,
         dependence: None,
         cause: None,
     })

@@ -35,6 +35,10 @@ struct Expected {
     texts: BTreeMap<String, String>,
     #[serde(default)]
     culprits: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    latent: Vec<String>,
+    #[serde(default)]
+    state: BTreeMap<String, String>,
 }
 
 /// Whether there is a Maven. Without it a test is a printed skip on a laptop and a failure in CI.
@@ -135,6 +139,17 @@ fn check(case: &Path) -> Result<(), String> {
             .collect();
         compare(&format!("culprits of {id}"), &sets, &vec![planted.clone()]);
     }
+    let latent = findings.iter().filter(|one| one["latent"] == true);
+    let latent: Vec<String> = latent.map(|one| text(&one["id"])).collect();
+    compare("latent", &latent, &expected.latent);
+    for (id, planted) in &expected.state {
+        let finding = findings.iter().find(|finding| finding["id"] == *id);
+        let pieces = finding.map(|one| one["cause"]["shown"].clone());
+        let pieces = pieces.and_then(|pieces| pieces.as_array().cloned());
+        let pieces = pieces.unwrap_or_default();
+        let shown: Vec<String> = pieces.iter().map(describe_piece).collect();
+        compare(&format!("state of {id}"), &shown, &vec![planted.clone()]);
+    }
     for part in &expected.notes {
         let notes = report["notes"].to_string();
         compare(&format!("notes: {notes}"), &notes.contains(part), &true);
@@ -159,6 +174,12 @@ fn verdict(finding: &Value) -> String {
     let kind = finding["kind"].as_str().unwrap_or_default();
     let verdict = format!("{} {kind}", text(&finding["verdict"]));
     verdict.trim_end().to_owned()
+}
+
+fn describe_piece(piece: &Value) -> String {
+    let part = |key: &str| piece[key].as_str().unwrap_or("nothing").to_owned();
+    let [kind, path] = ["kind", "path"].map(part);
+    format!("{kind} {path}: {} → {}", part("before"), part("after"))
 }
 
 fn text(value: &Value) -> String {

@@ -376,11 +376,17 @@ mod tests {
     fn settings_that_one_jvm_cannot_have_are_told() {
         let fields = serde_json::json!({
             "fork_count": "2C", "reuse_forks": false, "parallel": "methods", "execution": "slow",
+            "settings": { "runOrder": "failedfirst,alphabetical" },
         });
         let module = module(&fields);
         assert_eq!(
             module.differences,
-            ["forkCount=2C", "reuseForks=false", "parallel=methods"]
+            [
+                "forkCount=2C",
+                "reuseForks=false",
+                "parallel=methods",
+                "runOrder=failedfirst,alphabetical"
+            ]
         );
         assert!(module.is_forked_by_class);
         assert_eq!(module.name, "shop:shop (test@slow)");

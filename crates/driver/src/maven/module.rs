@@ -93,6 +93,8 @@ struct Wire {
     test_sources: Vec<String>,
     #[serde(default)]
     resources: Vec<String>,
+    #[serde(default)]
+    settings: BTreeMap<String, serde_json::Value>,
 }
 
 impl Module {
@@ -190,6 +192,18 @@ fn differences(wire: &Wire) -> Vec<String> {
         && parallel != "none"
     {
         found.push(format!("parallel={parallel}"));
+    }
+    let order = wire
+        .settings
+        .get("runOrder")
+        .and_then(|order| order.as_str());
+    let order = order.unwrap_or("filesystem");
+    let is_seeded = wire.settings.contains_key("runOrderRandomSeed");
+    // These look at earlier runs, or at nothing.
+    let is_followed =
+        |one: &str| !matches!(one, "failedfirst" | "balanced") && (one != "random" || is_seeded);
+    if !order.to_lowercase().split(',').all(is_followed) {
+        found.push(format!("runOrder={order}"));
     }
     found
 }

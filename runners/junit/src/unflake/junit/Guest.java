@@ -3,8 +3,10 @@ package unflake.junit;
 import java.io.File;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** Does what the driver says. It decides nothing. */
 final class Guest {
@@ -18,6 +20,8 @@ final class Guest {
     private Usage usage;
     private final File folder;
     private final int vm;
+    /** What is remembered of the state; null until somebody asks. */
+    private State state;
 
     Guest(File folder, int vm, Channel channel, Plan plan, Backend backend, Output[] outputs) {
         this.folder = folder;
@@ -47,6 +51,16 @@ final class Guest {
                     break;
                 case "twice":
                     twice(command);
+                    break;
+                case "mark":
+                    channel.say("say", "marked", "unseen", state().mark());
+                    break;
+                case "compare":
+                    compare();
+                    break;
+                case "locate":
+                    // Where it was written is not seen here.
+                    channel.say("say", "located", "places", new ArrayList<>());
                     break;
                 case "fork":
                     channel.say("say", "unforked", "vm", command.get("vm"), "why", "a JVM cannot be copied");
@@ -114,7 +128,7 @@ final class Guest {
 
     /** The classes that Surefire runs; where one test alone is wanted, its own, if it has a class by its name. */
     private List<String> wantedClasses() {
-        List<String> all = plan.texts("tests");
+        List<String> all = RunOrder.sort(plan.texts("tests"), plan.settings());
         List<String> wanted = new ArrayList<>();
         for (String test : only) {
             String own = test.contains("#") ? test.substring(0, test.indexOf('#')) : test;
@@ -211,11 +225,40 @@ final class Guest {
         run.finish(fixtures);
     }
 
+    private State state() {
+        if (state == null) {
+            List<String> folders = new ArrayList<>(plan.texts("classpath"));
+            folders.removeIf(part -> part.endsWith(".jar"));
+            String own = "used-" + Integer.toHexString(only.hashCode());
+            state = new State(folders, new File(folder, own).toPath());
+        }
+        return state;
+    }
+
+    private void compare() {
+        Set<String> unseen = new LinkedHashSet<>();
+        List<Object> pieces = state().compare(unseen);
+        channel.say("say", "changed", "pieces", pieces, "unseen", new ArrayList<Object>(unseen));
+    }
+
+    private void putBack(Object keys) {
+        if (!(keys instanceof List) || ((List<?>) keys).isEmpty()) {
+            return;
+        }
+        try {
+            state().restore((List<?>) keys);
+        } catch (ReflectiveOperationException | RuntimeException closed) {
+            // Then the test ends as it did before, and nothing is claimed.
+            return;
+        }
+    }
+
     private void twice(Map<String, Object> command) {
         if (Boolean.TRUE.equals(command.get("apart"))) {
             channel.say("say", "unforked", "vm", null, "why", "a JVM cannot be copied");
             return;
         }
+        putBack(command.get("restore"));
         List<Name> names = tests(command);
         Object between = command.get("between");
         if (between == null) {

@@ -10,7 +10,10 @@ import java.util.Set;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 
-/** Ends with 0 if no file of the folders before `--`, and no folder that has files, is in one of the jars after it. */
+/**
+ * Ends with 0 if no file of the folders before `--` is in one of the jars after it, and no folder of resources
+ * either: then a class loader finds the same whichever of them it looks into first.
+ */
 public final class Overlap {
     private Overlap() {
     }
@@ -40,7 +43,9 @@ public final class Overlap {
                 collect(one, prefix + one.getName() + "/", files);
             } else {
                 files.add(prefix + one.getName());
-                files.add(prefix);
+                if (!one.getName().endsWith(".class") && !prefix.startsWith("META-INF/")) {
+                    files.add(prefix);
+                }
             }
         }
     }

@@ -1,0 +1,180 @@
+package unflake.junit;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * Remembers the state of the JVM, says what has changed, and puts pieces back.
+ *
+ * <p>A class has static fields only from its first use on. To compare them, those that an earlier JVM with the
+ * same tests came to use are initialised before the state is remembered; their names are kept in a file.
+ */
+final class State {
+    private final List<String> folders;
+    private final Path used;
+    private final Memory memory = Memory.open();
+    private final Set<Class<?>> atMark = new LinkedHashSet<>();
+    private Look marked;
+
+    /** The classes are in `folders`; `used` is the file with the names. */
+    State(List<String> folders, Path used) {
+        this.folders = folders;
+        this.used = used;
+    }
+
+    /** Remembers the state; tells what could not be looked into. */
+    List<Object> mark() {
+        List<Object> unseen = new ArrayList<>();
+        if (memory == null) {
+            unseen.add("static fields: this JDK does not say which classes are in use");
+            return unseen;
+        }
+        initialise(unseen);
+        atMark.clear();
+        atMark.addAll(initialised());
+        marked = new Look(memory);
+        marked.all(atMark);
+        unseen.addAll(marked.unseen());
+        return unseen;
+    }
+
+    private void initialise(List<Object> unseen) {
+        List<String> names = new ArrayList<>();
+        try {
+            if (Files.isRegularFile(used)) {
+                names = Files.readAllLines(used, StandardCharsets.UTF_8);
+            }
+        } catch (IOException error) {
+            unseen.add("the classes in use: " + error);
+        }
+        for (String name : names) {
+            try {
+                Class.forName(name, true, State.class.getClassLoader());
+            } catch (ClassNotFoundException | LinkageError error) {
+                unseen.add("the static fields of " + name);
+            }
+        }
+    }
+
+    /** What has changed since it was remembered. */
+    List<Object> compare(Set<String> unseen) {
+        List<Object> pieces = new ArrayList<>();
+        if (marked == null) {
+            return pieces;
+        }
+        keepNames();
+        Look now = new Look(memory);
+        now.all(atMark);
+        unseen.addAll(now.unseen());
+        Set<String> keys = new LinkedHashSet<>(marked.seen().keySet());
+        keys.addAll(now.seen().keySet());
+        List<String> changed = new ArrayList<>();
+        for (String key : keys) {
+            Seen before = marked.seen().get(key);
+            Seen after = now.seen().get(key);
+            if (before != null && after != null && before.isSame(after) || isBelow(changed, key)) {
+                continue;
+            }
+            Seen known = before == null ? after : before;
+            boolean isValue = known instanceof Seen.Property || known instanceof Seen.OfThread;
+            if (!isValue && (before == null || after == null)) {
+                // It came or went with something that has changed.
+                continue;
+            }
+            changed.add(known.path);
+            pieces.add(piece(key, known, before, after));
+        }
+        return pieces;
+    }
+
+    private static Map<String, Object> piece(String key, Seen known, Seen before, Seen after) {
+        String is = after == null ? null : Show.text(after.value);
+        boolean isMock = is != null && is.contains("Mockito");
+        return Json.object("key", key, "kind", known.kind, "path", known.path,
+                "before", before == null ? null : Show.text(before.value), "after", is, "owner", null,
+                "mock", isMock, "restorable", known.isRestorable());
+    }
+
+    /** Whether something above a piece has changed as a whole. */
+    private static boolean isBelow(List<String> changed, String key) {
+        String path = key.substring(key.indexOf(':') + 1);
+        for (String above : changed) {
+            if (path.startsWith(above + ".") || path.startsWith(above + "[")) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Puts pieces back as they were. */
+    void restore(List<?> keys) throws ReflectiveOperationException {
+        Look now = new Look(memory);
+        now.all(atMark);
+        for (Object one : keys) {
+            String key = String.valueOf(one);
+            Seen before = marked.seen().get(key);
+            Seen known = before == null ? now.seen().get(key) : before;
+            if (known != null) {
+                known.restore(before == null ? null : before.value);
+            }
+        }
+    }
+
+    private void keepNames() {
+        Set<String> names = new TreeSet<>();
+        for (Class<?> type : initialised()) {
+            names.add(type.getName());
+        }
+        try {
+            Files.write(used, names, StandardCharsets.UTF_8);
+        } catch (IOException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    /** The project's classes that are in use. To look for them loads others, and initialises none. */
+    private Set<Class<?>> initialised() {
+        Set<Class<?>> found = new LinkedHashSet<>();
+        for (String folder : folders) {
+            File root = new File(folder);
+            if (root.isDirectory()) {
+                collect(root, "", found);
+            }
+        }
+        return found;
+    }
+
+    private void collect(File folder, String prefix, Set<Class<?>> found) {
+        File[] inside = folder.listFiles();
+        if (inside == null) {
+            return;
+        }
+        java.util.Arrays.sort(inside);
+        for (File one : inside) {
+            String name = one.getName();
+            if (one.isDirectory()) {
+                collect(one, prefix + name + ".", found);
+            } else if (name.endsWith(".class") && !name.equals("module-info.class")) {
+                try {
+                    String full = prefix + name.substring(0, name.length() - ".class".length());
+                    Class<?> type = Class.forName(full, false, State.class.getClassLoader());
+                    if (memory.isInitialised(type)) {
+                        found.add(type);
+                    }
+                } catch (ClassNotFoundException | LinkageError unusable) {
+                    // Nobody can have used it.
+                    continue;
+                }
+            }
+        }
+    }
+}
