@@ -6,6 +6,7 @@ pub mod batch;
 pub mod daily;
 pub mod import;
 pub mod junit;
+mod names;
 pub mod run;
 pub mod sqlite;
 pub mod store;
