@@ -4,6 +4,7 @@ use std::mem;
 
 use foldhash::{HashMap, HashMapExt};
 
+use crate::names::Names;
 use crate::run::{Provenance, Row, TestName};
 
 /// How many rows a batch has: they fit into the processor's cache.
@@ -30,8 +31,8 @@ pub struct Packer<F> {
     batch: Batch,
     /// Places of tests: those of reports, the framework's own, and those with namesakes. Ten million names
     /// are looked up in these, so that each look must be one.
-    reported: HashMap<String, u32>,
-    own: HashMap<String, u32>,
+    reported: Names,
+    own: Names,
     namesakes: HashMap<TestName, u32>,
     test_count: u32,
     provenances: HashMap<Provenance, u32>,
@@ -50,8 +51,8 @@ impl<F: FnMut(Batch) -> Result<(), E>, E> Packer<F> {
                 is_fresh: true,
                 ..Batch::default()
             },
-            reported: HashMap::new(),
-            own: HashMap::new(),
+            reported: Names::default(),
+            own: Names::default(),
             namesakes: HashMap::new(),
             test_count: 0,
             provenances: HashMap::new(),
@@ -73,25 +74,32 @@ impl<F: FnMut(Batch) -> Result<(), E>, E> Packer<F> {
         self.generation
     }
 
+    /// The place of a test with a name from a report, if it was asked for before.
+    pub(crate) fn find_reported(&self, name: &[u8]) -> Option<u32> {
+        self.reported.find(name)
+    }
+
     /// The place of a test.
     pub fn test(&mut self, name: &str, copy: u32, is_own: bool) -> u32 {
         let known = match (copy, is_own) {
-            (0, false) => self.reported.get(name),
-            (0, true) => self.own.get(name),
-            (1.., _) => self.namesakes.get(&to_test(name, copy, is_own)),
+            (0, false) => self.reported.find(name.as_bytes()),
+            (0, true) => self.own.find(name.as_bytes()),
+            (1.., _) => self.namesakes.get(&to_test(name, copy, is_own)).copied(),
         };
         if let Some(place) = known {
-            return *place;
+            return place;
         }
         let place = self.test_count;
         self.test_count += 1;
         self.bytes += name.len() * 2 + 100;
         self.batch.tests.push(to_test(name, copy, is_own));
         match (copy, is_own) {
-            (0, false) => self.reported.insert(name.to_owned(), place),
-            (0, true) => self.own.insert(name.to_owned(), place),
-            (1.., _) => self.namesakes.insert(to_test(name, copy, is_own), place),
-        };
+            (0, false) => self.reported.add(name.as_bytes(), place),
+            (0, true) => self.own.add(name.as_bytes(), place),
+            (1.., _) => {
+                self.namesakes.insert(to_test(name, copy, is_own), place);
+            }
+        }
         place
     }
 

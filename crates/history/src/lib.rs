@@ -8,6 +8,7 @@ pub mod daily;
 pub mod dates;
 pub mod import;
 pub mod junit;
+mod names;
 pub mod periods;
 pub mod run;
 pub mod sqlite;

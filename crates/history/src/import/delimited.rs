@@ -136,7 +136,10 @@ impl Lines<'_> {
         if line.test.len() > LONGEST_NAME {
             return Err(Skip::LongName);
         }
-        let test = std::str::from_utf8(line.test).map_err(|_| Skip::NotUtf8)?;
+        let test = match packer.find_reported(line.test) {
+            Some(place) => Ok(place),
+            None => Err(std::str::from_utf8(line.test).map_err(|_| Skip::NotUtf8)?),
+        };
         if line.time.is_empty() {
             return Err(Skip::NoTime);
         }
@@ -150,7 +153,7 @@ impl Lines<'_> {
         let ended = parse_verdict(line.verdict).ok_or(Skip::BadVerdict)?;
         let provenance = self.provenance(&line, packer);
         Ok(Row {
-            test: packer.test(test, 0, false),
+            test: test.unwrap_or_else(|name| packer.test(name, 0, false)),
             provenance,
             time,
             ended,
