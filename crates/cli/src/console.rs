@@ -282,7 +282,12 @@ impl Console {
             Role::Random | Role::Broken | Role::Independent => return,
         };
         let names = culprit.tests.iter().map(|test| printable(test.name()));
-        let names = names.collect::<Vec<String>>().join(" and ");
+        let names: Vec<String> = names.collect();
+        let names = names.join(if culprit.is_ordered {
+            " and then "
+        } else {
+            " together with "
+        });
         let runs = culprit.ends.passed + culprit.ends.failed;
         let time = seconds(self.born.elapsed());
         let label = style(format!("{:>9}", "FOUND"))

@@ -5,7 +5,7 @@
 //! and setters are both called culprits here.
 
 pub mod answers;
-pub mod culprits;
+mod culprits;
 mod groups;
 pub mod orders;
 pub mod trunk;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use unflake_core::event::Stage;
-use unflake_core::order::culprits::probes_worth;
 use unflake_core::order::orders::{neighbour_rows, neighbours, order};
 use unflake_core::order::trunk::find_trunk;
 use unflake_core::test::TestId;
@@ -19,8 +18,10 @@ const QUICK: f64 = 15.0;
 /// So many more orders at most, and so many of them shuffled.
 const MOST_ROUNDS: usize = 400;
 const SHUFFLED: usize = 40;
-/// A test takes at least so many seconds with all that its framework does for it.
-const LEAST: f64 = 0.001;
+/// A test that the user names runs after each so many of the others, unless it takes longer than so many
+/// seconds. A copy of a VM takes as long as ten quick tests.
+const EVERY: usize = 40;
+const SLOW: f64 = 0.2;
 
 impl Session {
     /// Runs each test alone, and the suite in several orders.
@@ -107,17 +108,24 @@ impl Session {
     fn detect_along(&mut self, search: &mut Search, test: &TestId) -> Result<(), Halt> {
         let others = self.others(test);
         let own = search.book.seconds().get(test).copied().unwrap_or(0.0);
-        let probes = probes_worth(count(others.len()) * LEAST, search.fork + own);
+        let probes = if own > SLOW { 0 } else { others.len() / EVERY };
         let place = self.places.get(test).copied().unwrap_or(0);
         let cuts = (1..=probes).map(|at| others.len() * at / probes);
         let cuts: BTreeSet<usize> = cuts.chain([place]).filter(|cut| *cut > 0).collect();
         let orders = cuts.iter();
         let orders = orders.map(|cut| [&others[..*cut], std::slice::from_ref(test)].concat());
-        let orders: Vec<Vec<TestId>> = orders.collect();
-        if let Some(trunk) = find_trunk(&orders)
+        let mut open: Vec<Vec<TestId>> = orders.collect();
+        // Once more if an earlier search has run some of them: then those are only recalled.
+        while let Some(trunk) = find_trunk(&open)
             && !search.is_over()
+            && !search.unshared.contains(test)
         {
-            search.orders += self.run_shared(search, &orders, &trunk)?.len();
+            let done = self.run_shared(search, &open, &trunk)?;
+            search.orders += done.len();
+            let done: BTreeSet<usize> = done.into_iter().map(|(order, _)| order).collect();
+            let all = open.into_iter().enumerate();
+            let rest = all.filter(|(order, _)| !done.contains(order));
+            open = rest.map(|(_, tests)| tests).collect();
         }
         if search.book.suspects(&self.tests).contains(test) {
             search.along.insert(test.clone());

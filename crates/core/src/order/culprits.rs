@@ -64,7 +64,7 @@ fn probes(case: &Case<'_>, oracle: &Oracle<'_>, head: &[TestId], needed: &[TestI
 }
 
 /// How many copies that cost `each` may leave a run that costs `trunk`.
-pub fn probes_worth(trunk: f64, each: f64) -> usize {
+fn probes_worth(trunk: f64, each: f64) -> usize {
     (1..=MOST_PROBES)
         .zip(1u32..)
         .take_while(|(_, number)| f64::from(*number) * each <= trunk)
