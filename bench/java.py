@@ -1,15 +1,16 @@
 """What unflake costs on a Maven module: 300 quick JUnit 4 tests in 30 classes, made here.
 
-    python bench/java.py UNFLAKE [ROUNDS]
+    python bench/java.py UNFLAKE [--rounds 3] [--write docs/benchmarks.md]
 
-Each command runs in turn, ROUNDS times (default 3), and the least processor time and wall time are shown.
-The module is built before. `mvn` is Maven offline with everything up to date; what it needs before it
-starts the tests is measured with -DskipTests and taken off.
+Each command runs in turn, so many times, and the least processor time and wall time are shown. The module is
+built before. `mvn` is Maven offline with everything up to date; what it needs before it starts the tests is
+measured with -DskipTests and taken off. "One JVM" is one plain run of the tests in one JVM: `unflake run`.
 """
 
+import argparse
 import os
+import re
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -34,9 +35,18 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 
 
+NAME = "bench/java.py"
+METHOD = "unflake nio --mode method --jobs 2"
+LIST = "unflake list"
+
+
 def main() -> None:
-    unflake = str(Path(sys.argv[1]).resolve())
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    parser = argparse.ArgumentParser()
+    parser.add_argument("unflake", type=Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--write", type=Path)
+    args = parser.parse_args()
+    unflake = str(args.unflake.resolve())
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         write_project(folder)
@@ -45,26 +55,63 @@ def main() -> None:
         commands = {
             "mvn test": ["mvn", "-o", "-q", "-B", "test"],
             "mvn test -DskipTests": ["mvn", "-o", "-q", "-B", "test", "-DskipTests"],
-            "unflake list": [unflake, "list"],
-            "unflake run": [unflake, "run"],
-            "unflake nio --mode suite": [unflake, "nio", "--mode", "suite"],
-            "unflake nio --mode method --jobs 2": [unflake, "nio", "--mode", "method", "--jobs", "2"],
+            LIST: [unflake, "list"],
+            "unflake run": [unflake, "run", "--no-record"],
+            "unflake nio --mode suite": [unflake, "nio", "--mode", "suite", "--no-record"],
+            METHOD: [unflake, "nio", "--mode", "method", "--jobs", "2", "--no-record"],
         }
         best: dict[str, tuple[float, float]] = {}
-        for _ in range(rounds):
+        for _ in range(args.rounds):
             for name, command in commands.items():
                 wall, cpu = measure(command, folder)
                 known = best.get(name, (wall, cpu))
                 best[name] = (min(known[0], wall), min(known[1], cpu))
-    for name, (wall, cpu) in best.items():
-        print(f"{name:36} {wall:7.2f} s wall {cpu:7.2f} s processor")
-    for at, what in enumerate(["wall", "processor"]):
-        phase = best["mvn test"][at] - best["mvn test -DskipTests"][at]
-        run = best["unflake run"][at]
-        suite = best["unflake nio --mode suite"][at]
-        method = best["unflake nio --mode method --jobs 2"][at]
-        print(f"{what}: run / test phase {run / phase:.2f}, suite / run {suite / run:.2f},", end=" ")
-        print(f"method / suite {method / suite:.1f}")
+    text = describe(best, args.rounds)
+    print(text)
+    if args.write:
+        replace_section(args.write, text)
+
+
+def describe(best: dict[str, tuple[float, float]], rounds: int) -> str:
+    lines = [
+        "## A Maven module of 300 quick tests\n",
+        f"`{NAME}` wrote this section. The least of {rounds} rounds.\n",
+        "| Command | Wall | Processor |",
+        "|-|-:|-:|",
+    ]
+    lines += [f"| `{name}` | {wall:.2f} s | {cpu:.2f} s |" for name, (wall, cpu) in best.items()]
+    lines += ["", "| Measured | Wall | Processor | Goal | Met by wall |", "|-|-:|-:|-:|-|"]
+    phase = minus(best["mvn test"], best["mvn test -DskipTests"])
+    run, suite, method = best["unflake run"], best["unflake nio --mode suite"], best[METHOD]
+    fresh = minus(method, suite)
+    rows = [
+        ("`unflake run` by the test phase of `mvn test`", ratio(run, phase), 1.05),
+        ("`nio --mode suite` by one plain run in one JVM", ratio(suite, run), 2.1),
+        ("`nio --mode method` by `--mode suite`", ratio(method, suite), 4.0),
+    ]
+    for what, (wall, cpu), goal in rows:
+        met = "yes" if wall <= goal else "**no**"
+        lines.append(f"| {what} | {wall:.2f} | {cpu:.2f} | ≤ {goal} | {met} |")
+    lines.append(f"\nA test in a JVM of its own costs {fresh[1] / 300 * 1000:.0f} ms of processor time.")
+    return "\n".join(lines)
+
+
+def ratio(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    return one[0] / other[0], one[1] / other[1]
+
+
+def minus(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    return one[0] - other[0], one[1] - other[1]
+
+
+def replace_section(path: Path, text: str) -> None:
+    """Writes the section of this script into a page, and leaves the rest of the page alone."""
+    page = path.read_text()
+    first, last = f"<!-- written by {NAME} -->\n", f"<!-- end of {NAME} -->\n"
+    section = f"{first}{text.strip()}\n{last}"
+    marks = re.compile(rf"{re.escape(first)}.*?{re.escape(last)}", re.DOTALL)
+    page = marks.sub(lambda _: section, page) if marks.search(page) else f"{page.rstrip()}\n\n{section}"
+    path.write_text(page)
 
 
 def measure(command: list[str], folder: Path) -> tuple[float, float]:

@@ -76,6 +76,65 @@ fn no_tests_and_skipped_tests_are_told_apart() {
 }
 
 #[test]
+fn without_a_jdk_maven_says_so() {
+    if !has_maven() {
+        return;
+    }
+    let outside = TempDir::new().unwrap();
+    let project = shop();
+    let mut command = project.unflake(&["list"]);
+    command
+        .env("XDG_CACHE_HOME", outside.path().join("cache"))
+        .env("JAVA_HOME", outside.path().join("no-jdk"));
+    let run = Run::of(command.output().unwrap());
+    assert_error(&run, 3, &["`mvn test` failed", "JAVA_HOME", "help:"]);
+}
+
+#[test]
+fn tests_of_another_kind_are_named() {
+    if !has_maven() {
+        return;
+    }
+    let outside = TempDir::new().unwrap();
+    let project = shop();
+    let pom = project.read("pom.xml");
+    let testng = pom
+        .replace("<groupId>junit</groupId>", "<groupId>org.testng</groupId>")
+        .replace(
+            "<artifactId>junit</artifactId>",
+            "<artifactId>testng</artifactId>",
+        )
+        .replace("4.13.2", "6.14.3")
+        .replace("<excludedGroups>shop.Slow</excludedGroups>", "");
+    project.write("pom.xml", &testng);
+    project.write(
+        TEST,
+        &FINE.replace("org.junit.Test", "org.testng.annotations.Test"),
+    );
+    let run = build(&project, outside.path(), &[]);
+    assert_error(&run, 3, &["does not support yet: TestNG", "help:"]);
+}
+
+#[test]
+fn classes_in_the_style_of_junit_3_run_on_junit_4() {
+    if !has_maven() {
+        return;
+    }
+    let outside = TempDir::new().unwrap();
+    let project = shop();
+    let old = FINE
+        .replace(
+            "class ShopTest",
+            "class ShopTest extends junit.framework.TestCase",
+        )
+        .replace("    @org.junit.Test\n", "")
+        .replace("fine", "testFine");
+    project.write(TEST, &old);
+    let run = build(&project, outside.path(), &[]);
+    assert_eq!(run.stdout, "shop.ShopTest#testFine\n", "{run:#?}");
+}
+
+#[test]
 fn maven_is_asked_again_only_after_a_change() {
     if !has_maven() {
         return;
