@@ -18,6 +18,11 @@ pub const YEAR: f64 = 365.0;
 /// The rates that are bet on: so far of the way from the limit to 1.
 const ALTERNATIVES: [f64; 6] = [0.03, 0.1, 0.25, 0.5, 0.8, 0.99];
 
+/// No day multiplies a stake by more than this. Runs of one day often fail together, for one reason: so
+/// counted, one bad day is never an alarm by itself at the usual level, and two can be one. With a limit on
+/// what can be won, the total is expected to grow even less.
+const MOST_PER_DAY: f64 = 300.0;
+
 /// The evidence against one test, run by run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
@@ -63,10 +68,10 @@ impl Evidence {
         }
         self.days += 1;
         let start = (1.0 / (YEAR * to_float(ALTERNATIVES.len() as u64))).ln();
+        let most = MOST_PER_DAY.ln();
         for bet in &mut self.bets {
-            bet.stake = ln_sum(bet.stake, start)
-                + to_float(day.failures()) * bet.failure
-                + to_float(day.passes()) * bet.pass;
+            let ratio = to_float(day.failures()) * bet.failure + to_float(day.passes()) * bet.pass;
+            bet.stake = ln_sum(bet.stake, start) + ratio.min(most);
         }
     }
 
@@ -126,6 +131,16 @@ mod tests {
         let mut days = vec![(0, 3); 150];
         assert!(!watch(baseline, &days).is_alarm());
         days.extend([(3, 3); 2]);
+        assert!(watch(baseline, &days).is_alarm());
+    }
+
+    #[test]
+    fn one_bad_day_is_not_enough_however_many_of_its_runs_failed() {
+        let baseline = Sample::new(2, 400);
+        let mut days = vec![(0, 3); 50];
+        days.push((500, 500));
+        assert!(!watch(baseline, &days).is_alarm());
+        days.push((500, 500));
         assert!(watch(baseline, &days).is_alarm());
     }
 
