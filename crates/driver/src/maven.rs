@@ -99,6 +99,7 @@ impl Project {
             guest,
             watch: false,
             trace: None,
+            delays: None,
         }
     }
 

@@ -41,6 +41,7 @@ const RUNNER: &[(&str, &str)] = &runner![
     "unflake_state_settings.py",
     "unflake_state_values.py",
     "unflake_state_walk.py",
+    "unflake_delays.py",
     "unflake_trace.py",
     "unflake_trace_calls.py",
     "unflake_trace_file.py",
@@ -183,6 +184,7 @@ impl Project {
             guest,
             watch: false,
             trace: None,
+            delays: None,
         }
     }
 
@@ -219,6 +221,7 @@ impl Project {
             guest: true,
             watch: false,
             trace: None,
+            delays: None,
         })
     }
 

@@ -276,7 +276,7 @@ fn common_values(evidence: &Evidence, side: Side) -> Vec<String> {
         .collect();
     values.sort_by_key(|value| std::cmp::Reverse(of_side(value.counts)));
     let shown = values.into_iter().take(SHOWN_VALUES);
-    shown.map(|value| value.text.clone()).collect()
+    shown.map(|value| value.text.to_string()).collect()
 }
 
 /// What the values themselves tell: numbers that differ by rounding, or the same things in another order.
