@@ -82,7 +82,6 @@ class Delays:
 
         def instrument(tree: ast.Module, file: str) -> None:
             Rewriter(file).visit(tree)
-            ast.fix_missing_locations(tree)
             original(tree, file)
 
         tracing.instrument = instrument

@@ -41,7 +41,6 @@ SITES: List[Site] = []
 def instrument(tree: ast.Module, file: str) -> None:
     """Rewrites a module that was parsed from `file`, a path from the project's root."""
     Rewriter(file).visit(tree)
-    ast.fix_missing_locations(tree)
 
 
 class Rewriter(ast.NodeTransformer):
