@@ -14,6 +14,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -52,8 +53,9 @@ def measure(options: argparse.Namespace, project: pathlib.Path, case: dict) -> d
     copy, traces = work / "project", work / "traces"
     shutil.copytree(project, copy)
     common = ["--format", "json", "--top", "100000"]
-    command = [options.unflake, "why", "--python", options.python, "--keep", traces, "--plain-runs", "0"]
-    command += ["--timeout", "60", *common, *(["--fuzz"] if case.get("fuzz") else []), case["test"]]
+    command = [options.unflake, "why", "--python", options.python, "--keep", traces, "--no-record"]
+    command += ["--plain-runs", "0", "--timeout", "60", *common]
+    command += [*(["--fuzz"] if case.get("fuzz") else []), case["test"]]
     try:
         ours = ask(command, copy)
         paper = ask([options.unflake, "why", "--traces", traces / "passing", traces / "failing",
@@ -110,8 +112,8 @@ def table(rows: list) -> str:
         paper = f"{row['paper']} of {row['paper_of']}" if row["paper"] else f"not among {row['paper_of']}"
         told = "right" if row["category"] == row["planted"] else f"{row['category'] or row['first']}"
         lines.append(
-            f"| {row['name']} | {row['planted']} | {told} | {row['runs']} ({row['failed']}) | {ours} | {paper} "
-            f"| {'yes' if row['held_back'] else ''} |"
+            f"| {row['name']} | {row['planted']} | {told} | {row['runs']} ({row['failed']}) "
+            f"| {ours} | {paper} | {'yes' if row['held_back'] else ''} |"
         )
     groups = (("all", rows), ("held back", [row for row in rows if row["held_back"]]))
     lines += ["", "| | cases | first, ours | in the first three | right category | first, as the paper |",

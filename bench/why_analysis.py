@@ -3,8 +3,8 @@
     cargo build --release && cargo build --release -p unflake-driver --example traces
     python3 bench/why_analysis.py --write docs/benchmarks.md
 
-The traces are generated (`crates/driver/examples/traces.rs`). Goal: 100 traces of 335,000 calls, the average of
-RootFinder 2019 (4.1), in at most 30 s and 2 GB on two cores, and linear growth.
+The traces are generated (`crates/driver/examples/traces.rs`). Goal: 100 traces of 335,000 calls, the
+average of RootFinder 2019 (4.1), in at most 30 s and 2 GB on two cores, and linear growth.
 """
 
 import argparse
@@ -70,8 +70,8 @@ def section(rows: list) -> str:
         MARK,
         "## The analysis of traces",
         "",
-        "`bench/why_analysis.py` wrote this section: `unflake why --traces` over generated traces, half of them",
-        "failing. The planted cause was named first in each row. Two cores, Linux.",
+        "`bench/why_analysis.py` wrote this section: `unflake why --traces` over generated traces, half of",
+        "them failing. The planted cause was named first in each row. Two cores, Linux.",
         "",
         "| traces | calls in each | files | seconds | processor seconds | µs a call | peak memory |",
         "|-:|-:|-:|-:|-:|-:|-:|",

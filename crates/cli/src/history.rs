@@ -4,7 +4,7 @@ mod anomalies;
 mod book;
 mod confidence;
 mod curve;
-mod dates;
+pub(crate) mod dates;
 mod next;
 mod next_run;
 mod periods;

@@ -4,6 +4,7 @@ pub(crate) mod args;
 mod delays;
 mod human;
 mod json;
+mod keeping;
 mod words;
 
 use std::io::{IsTerminal, Write};
@@ -99,6 +100,7 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Exit> {
     } else {
         compare(args)?
     };
+    keeping::keep(args, &answer);
     let text = match args.format {
         ListFormat::Human => human::write(&answer),
         ListFormat::Json => json::write(&answer),

@@ -6,6 +6,7 @@ use camino::Utf8PathBuf;
 use clap::{Parser, ValueEnum};
 
 use crate::args::{ListFormat, ProjectArgs, parse_seconds};
+use crate::history_args::KeepArgs;
 
 pub(crate) const HELP: &str = "\
 The test is run alone, each time in a new interpreter with another hash seed, fresh files and an empty \
@@ -69,6 +70,8 @@ pub(crate) struct WhyArgs {
     /// What is written to standard output
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: ListFormat,
+    #[command(flatten)]
+    pub(crate) history: KeepArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -101,7 +101,7 @@ fn check(folder: &Path, case: &Case, python: &Path) -> Result<(), String> {
 }
 
 fn why(project: &Project, python: &Path, arguments: &[&str]) -> Run {
-    let mut all = vec!["why", "--python", python.to_str().unwrap()];
+    let mut all = vec!["why", "--no-record", "--python", python.to_str().unwrap()];
     all.extend(arguments);
     let mut command = project.unflake(&all);
     command.env_remove("PYTHONHASHSEED");

@@ -259,6 +259,15 @@ impl Ledger {
         self.evidence.len()
     }
 
+    /// What was seen at the calls of one place in one thread, one after the other.
+    pub(crate) fn rows_at(&self, site: u32, thread: u32) -> Vec<&Evidence> {
+        let lane = self.lane_numbers.get(&(site, thread));
+        let rows = lane.map_or(&[][..], |lane| &self.lanes[*lane as usize]);
+        rows.iter()
+            .map(|row| &self.evidence[*row as usize])
+            .collect()
+    }
+
     fn site(&mut self, site: &Site) -> u32 {
         if let Some(number) = self.site_numbers.get(site) {
             return *number;
