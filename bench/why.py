@@ -33,7 +33,7 @@ RUNNER = REPOSITORY / "runners/pytest"
 PAGES = {"cost": "docs/benchmarks.md", "same": "docs/evaluation/why.md"}
 LOOP_GOAL, SUITE_GOAL = 12.0, 3.0
 RUN_LIMIT, PLAIN_RUNS, SHOWN = 900, 4, 15
-LOOP_SIZES = (2_000, 1_000_000)
+LOOP_SIZES = (1_000, 1_000_000)
 
 # Name, version, Python, pytest, what else its tests need, arguments for pytest.
 SUITES = """
@@ -41,7 +41,7 @@ boltons        | 25.0.0 | 3.11 | 8.3.5 | | tests
 click          | 8.2.1  | 3.13 | 8.3.5 | | tests --deselect=tests/test_utils.py::test_echo_via_pager
 h11            | 0.16.0 | 3.12 | 7.4.4 | | h11
 jinja2         | 3.1.6  | 3.12 | 9.0.2 | trio | tests
-marshmallow    | 3.26.1 | 3.11 | 9.0.2 | simplejson pytz | tests
+marshmallow    | 3.26.1 | 3.11 | 9.0.2 | simplejson pytz | tests --deselect=tests/test_deserialization.py::TestFieldDeserialization::test_invalid_datetime_deserialization
 tenacity       | 9.0.0  | 3.12 | 9.0.2 | tornado typeguard | tests
 packaging      | 24.2   | 3.8  | 8.3.5 | pretend | tests/test_requirements.py tests/test_markers.py tests/test_tags.py tests/test_metadata.py
 attrs          | 25.3.0 | 3.12 | 9.0.2 | hypothesis cloudpickle | tests --hypothesis-seed=1
@@ -122,7 +122,7 @@ COST = """\
     python3 bench/why.py --rounds {rounds} --write
 
 A loop of calls of an empty function, in processor time, with the smallest of seven rounds. The first
-2,000 calls of a place are told one by one; then they are counted. The goal is {loop_goal:.0f} times for the long
+1,000 calls of a place are told one by one; then they are counted. The goal is {loop_goal:.0f} times for the long
 loop, {loop_met}.
 
 {loops}

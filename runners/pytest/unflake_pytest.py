@@ -7,6 +7,7 @@ the standard library and pytest only, on Python 3.8 or later.
 
 import os
 import sys
+from typing import Any
 
 from unflake_channel import Channel, StackDump, clean
 
@@ -36,11 +37,15 @@ def main() -> int:
         from unflake_usage import watch
 
         watch(os.path.join(folder, f"{vm}.usage"))
-    tracer = None
+    tracer: Any = None
     if start.get("trace"):
         from unflake_trace import Tracer
 
         tracer = Tracer(os.path.join(folder, f"{vm}.trace"), start["trace"])
+        if start.get("delays"):
+            from unflake_delays import Delays
+
+            tracer = Delays(tracer, os.path.join(folder, f"{vm}.points"), start["delays"])
         tracer.start()
     set_path()
     sys.argv = [os.path.join(os.path.dirname(sys.executable), "pytest"), *start["args"]]

@@ -173,16 +173,33 @@ impl Invocation {
 
     /// The command that looks for the tests that `finding` depends on.
     pub(crate) fn order(&self, report: &Report, finding: &Finding) -> String {
-        let flags = self
-            .flags
-            .chunks(2)
-            .filter(|flag| ["--framework", "--python", "--config"].contains(&flag[0].as_str()));
         let order = Self {
             verb: "order",
-            flags: flags.flatten().cloned().collect(),
+            flags: self.project_flags(),
             ..self.clone()
         };
         order.repeat(report, finding)
+    }
+
+    /// The command that explains `finding`; `None` if the framework has no tracer.
+    pub(crate) fn why(&self, finding: &Finding) -> Option<String> {
+        if !finding.verdict.is_flaky() || finding.test.class_and_method().is_some() {
+            return None;
+        }
+        let why = Self {
+            verb: "why",
+            flags: self.project_flags(),
+            ..self.clone()
+        };
+        Some(why.command(&[finding.test.name()], self.args.clone()))
+    }
+
+    /// The flags that say which project it is.
+    fn project_flags(&self) -> Vec<String> {
+        let flags = self.flags.chunks(2);
+        let flags = flags
+            .filter(|flag| ["--framework", "--python", "--config"].contains(&flag[0].as_str()));
+        flags.flatten().cloned().collect()
     }
 
     fn command(&self, more: &[&str], args: Vec<String>) -> String {

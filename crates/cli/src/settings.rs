@@ -28,6 +28,7 @@ use crate::args::{
 use crate::config::{Config, ConfigError, IntersectConfig, Share};
 use crate::explain::Trouble;
 use crate::history::{memory, place};
+use crate::history_args::KeepArgs;
 
 /// What a run is to do, and what its result means.
 #[derive(Debug)]
@@ -42,10 +43,8 @@ pub(crate) struct Settings {
 impl Settings {
     pub(crate) fn for_run(args: &RunArgs) -> anyhow::Result<Self> {
         let (projects, config, path) = read_project(&args.project)?;
-        let is_kept = !args.keep.no_record && config.history.record != Some(false);
-        let typed = args.keep.place.store.as_deref();
         let folder = projects[0].folder();
-        let store = is_kept.then(|| place::find(typed, folder, &config, path.as_deref()));
+        let store = find_store(&args.keep, folder, &config, path.as_deref());
         let path = path.unwrap_or_default();
         let run = &config.run;
         let rungs = Rungs::default();
@@ -103,6 +102,16 @@ impl Settings {
         })
     }
 
+    /// The history of a project, if something is to be added to it.
+    pub(crate) fn store_of(
+        project: &ProjectArgs,
+        keep: &KeepArgs,
+    ) -> anyhow::Result<Option<Utf8PathBuf>> {
+        let (projects, config, path) = read_project(project)?;
+        let folder = projects[0].folder();
+        Ok(find_store(keep, folder, &config, path.as_deref()))
+    }
+
     pub(crate) fn for_list(args: &ProjectArgs) -> anyhow::Result<Vec<Wish>> {
         let (projects, _, _) = read_project(args)?;
         let wishes = projects.into_iter().map(|project| Wish {
@@ -115,6 +124,17 @@ impl Settings {
         });
         Ok(wishes.collect())
     }
+}
+
+/// The history, unless nothing is to be added to it.
+fn find_store(
+    keep: &KeepArgs,
+    folder: &Utf8Path,
+    config: &Config,
+    path: Option<&Utf8Path>,
+) -> Option<Utf8PathBuf> {
+    let is_kept = !keep.no_record && config.history.record != Some(false);
+    is_kept.then(|| place::find(keep.place.store.as_deref(), folder, config, path))
 }
 
 /// A project, its configuration, and where that is written.

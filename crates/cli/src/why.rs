@@ -1,8 +1,10 @@
 //! `unflake why`: has a test traced until it has passed and failed often enough, and says what differs.
 
 pub(crate) mod args;
+mod delays;
 mod human;
 mod json;
+mod keeping;
 mod words;
 
 use std::io::{IsTerminal, Write};
@@ -14,11 +16,15 @@ use camino::Utf8PathBuf;
 use indicatif::ProgressBar;
 use unflake_core::event::Event;
 use unflake_core::sequential::Tally;
+use unflake_core::why::category::Category;
 use unflake_core::why::ledger::{Ledger, Side};
 use unflake_core::why::paper::Label;
 use unflake_core::why::predicate::Predicate;
 use unflake_core::why::ranking::Difference;
-use unflake_driver::investigating::{Failures, Inquiry, Traces, read_folders};
+use unflake_driver::fuzzing::Fuzzed;
+use unflake_driver::gathering::{Failures, read_folders};
+use unflake_driver::investigating::{FuzzWish, Inquiry, Traces};
+use unflake_driver::neighbours::Beside;
 use unflake_driver::run_error::RunError;
 use unflake_driver::session::Session;
 
@@ -44,7 +50,27 @@ struct Answer {
     is_enough: bool,
     /// `None` if traces were made elsewhere.
     varies_hash_seed: Option<bool>,
+    /// How it ended after the tests that stand before it, if that was tried.
+    beside: Option<Beside>,
+    /// What runs with delays have shown, if there were any.
+    fuzzed: Option<Fuzzed>,
     failures: Vec<Explained>,
+}
+
+impl Answer {
+    /// Whether a run failed, with or without delays.
+    fn has_failed(&self) -> bool {
+        let fuzzed = self.fuzzed.as_ref();
+        self.traced.hits > 0
+            || self.depends_on_order()
+            || fuzzed.is_some_and(|fuzzed| fuzzed.culprits.is_some())
+    }
+
+    /// Whether it ends in another way after other tests than alone.
+    fn depends_on_order(&self) -> bool {
+        self.beside
+            .is_some_and(|beside| beside.differs(self.traced))
+    }
 }
 
 /// Failing runs that failed in the same way, and why.
@@ -74,16 +100,17 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Exit> {
     } else {
         compare(args)?
     };
+    keeping::keep(args, &answer);
     let text = match args.format {
         ListFormat::Human => human::write(&answer),
         ListFormat::Json => json::write(&answer),
     };
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{}", text.trim_end()).context("cannot write the report")?;
-    Ok(if answer.traced.hits == 0 {
-        Exit::Clean
-    } else {
+    Ok(if answer.has_failed() {
         Exit::Problems
+    } else {
+        Exit::Clean
     })
 }
 
@@ -97,7 +124,14 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
     let inquiry = Inquiry {
         test: test.clone(),
         runs: args.runs,
+        plain_runs: args.plain_runs,
         keep: args.keep.clone(),
+        fuzz: match (args.fuzz, args.no_fuzz) {
+            (true, _) => FuzzWish::Yes,
+            (false, true) => FuzzWish::No,
+            (false, false) => FuzzWish::IfNeeded,
+        },
+        seed: args.seed,
     };
     let (sender, events) = channel::<Event>();
     let session = Session::new(wish, sender).map_err(RunError::from)?;
@@ -118,8 +152,10 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
         plain,
         is_enough,
         varies_hash_seed,
+        beside,
+        fuzzed,
     } = traces?;
-    Ok(Answer {
+    let mut answer = Answer {
         test: Some(test),
         root: Some(root),
         passing,
@@ -129,11 +165,28 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
         plain,
         is_enough,
         varies_hash_seed: Some(varies_hash_seed),
+        beside,
+        fuzzed,
         failures: failures
             .into_iter()
             .map(|failures| explain(failures, args))
             .collect(),
-    })
+    };
+    if answer.depends_on_order() {
+        blame_order(&mut answer);
+    }
+    Ok(answer)
+}
+
+/// Passing and failing runs differ in what ran before: whatever they do otherwise comes from that.
+fn blame_order(answer: &mut Answer) {
+    for failures in &mut answer.failures {
+        if let Ranked::Ours { shown, .. } = &mut failures.ranked {
+            for difference in shown {
+                difference.category = Some(Category::TestOrder);
+            }
+        }
+    }
 }
 
 /// Reads traces that were made elsewhere.
@@ -159,6 +212,8 @@ fn compare(args: &WhyArgs) -> anyhow::Result<Answer> {
         plain: Tally::default(),
         is_enough,
         varies_hash_seed: None,
+        beside: None,
+        fuzzed: None,
         failures: vec![explain(failures, args)],
     })
 }

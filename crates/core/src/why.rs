@@ -6,6 +6,7 @@
 
 pub mod category;
 pub mod enough;
+pub mod fuzz;
 pub mod ledger;
 pub mod paper;
 pub mod predicate;

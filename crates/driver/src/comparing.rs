@@ -293,12 +293,17 @@ pub(crate) fn fails_alike(one: &Trial, other: &Trial) -> bool {
 pub(crate) fn watch(start: Command) -> Command {
     match start {
         Command::Start {
-            args, guest, trace, ..
+            args,
+            guest,
+            trace,
+            delays,
+            ..
         } => Command::Start {
             args,
             guest,
             watch: true,
             trace,
+            delays,
         },
         Command::Collect { .. }
         | Command::Run { .. }

@@ -103,6 +103,7 @@ impl Project {
             guest,
             watch: false,
             trace: None,
+            delays: None,
         }
     }
 

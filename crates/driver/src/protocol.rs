@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use unflake_core::test::TestId;
 
+use crate::wire_delays::WireDelays;
 use crate::wire_state::{WirePiece, WirePlace};
 
 /// The version of the protocol that this driver speaks.
@@ -23,6 +24,9 @@ pub enum Command {
         /// The folder whose code is to tell of its calls, into `<vm>.trace` beside the channel.
         #[serde(skip_serializing_if = "Option::is_none")]
         trace: Option<String>,
+        /// Where traced code is to be late; the places for delays go into `<vm>.points`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        delays: Option<WireDelays>,
     },
     /// Collect the tests, as this one of several parallel VMs, or alone.
     Collect {

@@ -41,6 +41,7 @@ const RUNNER: &[(&str, &str)] = &runner![
     "unflake_state_settings.py",
     "unflake_state_values.py",
     "unflake_state_walk.py",
+    "unflake_delays.py",
     "unflake_trace.py",
     "unflake_trace_cache.py",
     "unflake_trace_calls.py",
@@ -187,6 +188,7 @@ impl Project {
             guest,
             watch: false,
             trace: None,
+            delays: None,
         }
     }
 
@@ -223,6 +225,7 @@ impl Project {
             guest: true,
             watch: false,
             trace: None,
+            delays: None,
         })
     }
 

@@ -334,3 +334,11 @@ def test_kinds_are_told_by_name() -> None:
     assert kind_of("posix.listdir") == IO
     assert kind_of("timeout.now") == PLAIN
     assert kind_of("shop.Till") == PLAIN
+
+
+def test_a_test_module_with_a_docstring_can_be_rewritten(traced: Traced) -> None:
+    """pytest puts imports after the docstring, on lines that nothing else of the module has."""
+    tree = ast.parse('"""Words.\n\nMore words.\n"""\n\nassert str(1)\n')
+    rewrite.rewrite_asserts(tree, b'"""Words.\n\nMore words.\n"""\n\nassert str(1)\n')
+    instrument(tree, "test_words.py")
+    compile(tree, "test_words.py", "exec")

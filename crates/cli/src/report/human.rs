@@ -125,6 +125,14 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         style("repeat:").dim(),
         printable(&repeat)
     );
+    if let Some(why) = report.invocation.why(finding) {
+        let _ = writeln!(
+            text,
+            "           {} {}",
+            style("why:").dim(),
+            printable(&why)
+        );
+    }
     if let Some([first, second]) = report.invocation.recipe(report, finding) {
         let title = style("with plain pytest:").dim();
         let _ = writeln!(text, "           {title}");

@@ -6,11 +6,15 @@ use camino::Utf8PathBuf;
 use clap::{Parser, ValueEnum};
 
 use crate::args::{ListFormat, ProjectArgs, parse_seconds};
+use crate::history_args::KeepArgs;
 
 pub(crate) const HELP: &str = "\
 The test is run alone, each time in a new interpreter with another hash seed, fresh files and an empty \
 temporary folder, and tells of every call that the project's code makes. When there are enough passing \
 and failing runs, they are compared call by call, and what differs is shown, the likeliest cause first.
+
+If it never fails, threads and tasks are made late by seed, around calls of threads, locks, queues, sleeps, \
+files and the network, until it does; then the fewest delays that make it fail are found.
 
 All of it happens in copies of the work tree: your files are not touched.
 
@@ -20,6 +24,7 @@ not be run, 70 a bug in unflake, 130 interrupted.
 Examples:
   unflake why tests/test_cart.py::test_total
   unflake why tests/test_cart.py::test_total --runs 300 --keep traces
+  unflake why tests/test_queue.py::test_drain --fuzz
   unflake why --traces traces/passing traces/failing --method random.Random.random";
 
 #[derive(Clone, Debug, Default, Parser)]
@@ -32,6 +37,18 @@ pub(crate) struct WhyArgs {
     /// Stop after N traced runs, if there are not enough passing and failing ones before
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
+    /// Show by N runs without tracing, at most, how much it disturbs
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(crate) plain_runs: u32,
+    /// Make threads and tasks late after the first 20 runs, if none of them fails [default: after all runs]
+    #[arg(long, conflicts_with_all = ["traces", "no_fuzz"])]
+    pub(crate) fuzz: bool,
+    /// Never make threads and tasks late
+    #[arg(long)]
+    pub(crate) no_fuzz: bool,
+    /// By which delays are chosen
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
     /// Look only at calls of these functions, by full name or its last parts
     #[arg(long, value_name = "NAME")]
     pub(crate) method: Vec<String>,
@@ -53,6 +70,8 @@ pub(crate) struct WhyArgs {
     /// What is written to standard output
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: ListFormat,
+    #[command(flatten)]
+    pub(crate) history: KeepArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -5,13 +5,13 @@ use std::fs;
 use camino::Utf8Path;
 use unflake_core::sequential::Tally;
 use unflake_core::why::predicate::Held;
-use unflake_core::why::ranking::{Difference, Spot};
+use unflake_core::why::ranking::Difference;
 use unflake_core::why::trace::Kind;
 
 use crate::printable::printable;
 use crate::report::plural;
 use crate::why::words::{counts, sentence, time};
-use crate::why::{Answer, Explained, Ranked};
+use crate::why::{Answer, Explained, Ranked, delays};
 
 /// So many lines of source are shown before and after one.
 const AROUND: usize = 1;
@@ -20,9 +20,14 @@ const TOLD_TIME: f64 = 1000.0;
 
 pub(super) fn write(answer: &Answer) -> String {
     let mut lines = vec![headline(answer)];
-    if answer.traced.hits == 0 {
-        lines.extend(never_failed(answer.traced.misses));
-    } else if answer.traced.misses == 0 {
+    if answer.depends_on_order() {
+        lines.extend(after_others(answer));
+    } else if answer.traced.hits == 0 {
+        lines.extend(never_failed(answer));
+    }
+    if !answer.has_failed() {
+        lines.extend(footnotes(answer));
+    } else if answer.traced.misses == 0 && !answer.depends_on_order() {
         lines.push(String::new());
         let why = "It never passed, so there is nothing to compare: this is not a flaky test here.";
         lines.push(why.to_owned());
@@ -53,16 +58,44 @@ fn headline(answer: &Answer) -> String {
     }
 }
 
-/// How rare a failure must be that was not seen: the upper bound of its rate at 95 % confidence.
-fn never_failed(runs: u32) -> Vec<String> {
-    let bound = 100.0 * rarest(runs);
-    let rate = format!(
-        "What does not happen cannot be explained. With 95 % confidence it fails alone in less than \
-         {bound:.1} % of runs."
+/// What other tests do to it.
+fn after_others(answer: &Answer) -> Vec<String> {
+    let Some(beside) = answer.beside else {
+        return Vec::new();
+    };
+    let tests = plural(beside.tests, "test that stands", "tests that stand");
+    let (usual, odd) = if answer.traced.hits == 0 {
+        ("passes", "fails")
+    } else {
+        ("fails", "passes")
+    };
+    let test = answer.test.as_deref().unwrap_or_default();
+    let what = format!(
+        "Alone it always {usual}; after the {tests} before it, it {odd} in all of {} runs: it depends on \
+         them. `unflake order {}` finds which of them it is.",
+        beside.tally.runs(),
+        printable(test)
     );
+    vec![String::new(), what]
+}
+
+/// How rare a failure must be that was not seen: the upper bound of its rate at 95 % confidence.
+fn never_failed(answer: &Answer) -> Vec<String> {
+    let bound = 100.0 * rarest(answer.traced.misses + answer.plain.misses);
+    let mut lines = vec![
+        String::new(),
+        format!("With 95 % confidence it fails alone in less than {bound:.1} % of runs."),
+    ];
+    if let Some(fuzzed) = &answer.fuzzed {
+        lines.extend(delays::tell(fuzzed, answer));
+        if fuzzed.culprits.is_some() {
+            return lines;
+        }
+    }
     let next = "What to try: more runs (--runs), the tests that run before it (`unflake order TEST`), or \
                 a machine as busy as the one on which it failed.";
-    vec![String::new(), rate, next.to_owned()]
+    lines.push(next.to_owned());
+    lines
 }
 
 /// The rate at which so many runs without a failure have a probability of 5 %.
@@ -125,10 +158,10 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
         format!("   {}", counts(difference, answer.passing, failing)),
     ];
     if let Some(root) = &answer.root {
-        lines.extend(source(root, spot));
+        lines.extend(source(root, &spot.site.file, spot.site.line));
         if let Some(other) = &difference.other {
             lines.push("     ...".to_owned());
-            lines.extend(source(root, other));
+            lines.extend(source(root, &other.site.file, other.site.line));
         }
     }
     let [passing_values, failing_values] = &difference.values;
@@ -159,11 +192,11 @@ fn values(title: &str, values: &[String]) -> Option<String> {
 }
 
 /// The lines around a call. A file that cannot be read has none.
-fn source(root: &Utf8Path, spot: &Spot) -> Vec<String> {
-    let Ok(file) = fs::read_to_string(root.join(&spot.site.file)) else {
+pub(super) fn source(root: &Utf8Path, file: &str, line: u32) -> Vec<String> {
+    let Ok(file) = fs::read_to_string(root.join(file)) else {
         return Vec::new();
     };
-    let line = spot.site.line as usize;
+    let line = line as usize;
     let first = line.saturating_sub(AROUND).max(1);
     let lines = file.lines().enumerate().skip(first - 1);
     let lines = lines.take(line + AROUND + 1 - first).map(|(at, text)| {

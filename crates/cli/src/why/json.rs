@@ -7,11 +7,12 @@ use unflake_core::why::ranking::{Difference, Spot};
 
 use crate::why::human::rarest;
 use crate::why::words::sentence;
-use crate::why::{Answer, Explained, Ranked};
+use crate::why::{Answer, Explained, Ranked, delays};
 
 pub(super) fn write(answer: &Answer) -> String {
     let tally = |tally: Tally| json!({"failed": tally.hits, "passed": tally.misses});
-    let bound = (answer.traced.hits == 0).then(|| rarest(answer.traced.misses));
+    let bound = (answer.traced.hits == 0 && answer.plain.hits == 0)
+        .then(|| rarest(answer.traced.misses + answer.plain.misses));
     let failures: Vec<Value> = answer.failures.iter().map(explained).collect();
     let answer = json!({
         "schema": "unflake.why/1",
@@ -23,6 +24,14 @@ pub(super) fn write(answer: &Answer) -> String {
         "enough": answer.is_enough,
         "varied_hash_seed": answer.varies_hash_seed,
         "failure_rate_bound": bound,
+        "after_others": answer.beside.map(|beside| {
+            json!({
+                "tests": beside.tests,
+                "runs": tally(beside.tally),
+                "depends": answer.depends_on_order(),
+            })
+        }),
+        "fuzz": answer.fuzzed.as_ref().map(|fuzzed| delays::json(fuzzed, answer)),
         "failures": failures,
     });
     serde_json::to_string_pretty(&answer).expect("an answer holds only text and numbers")
@@ -80,7 +89,7 @@ fn difference(difference: &Difference) -> Value {
     })
 }
 
-fn spot(spot: &Spot) -> Value {
+pub(super) fn spot(spot: &Spot) -> Value {
     json!({
         "file": spot.site.file,
         "line": spot.site.line,

@@ -2,16 +2,16 @@
 //! with the number of epochs, not with the number of calls.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use crate::why::trace::{Call, Kind, Site, Trace};
 
 /// So many different values of one epoch are told apart.
 const MOST_VALUES: usize = 16;
 /// So many epochs, at most, are held against the progress of other threads.
-const MOST_ORDERED: usize = 20_000;
+const MOST_ORDERED: usize = 200_000;
 /// So many calls of a thread, at most, are named in an order.
-const MOST_NAMED: usize = 20_000;
+const MOST_NAMED: usize = 100_000;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,16 +64,16 @@ pub(crate) struct Evidence {
 #[derive(Debug)]
 pub(crate) struct Value {
     hash: u64,
-    pub(crate) text: String,
+    pub(crate) text: Box<str>,
     pub(crate) is_exception: bool,
     pub(crate) counts: Sides<u32>,
 }
 
 impl Evidence {
-    fn new(epoch: Epoch, line: usize) -> Self {
+    fn new(epoch: Epoch) -> Self {
         Self {
             epoch,
-            line,
+            line: usize::MAX,
             ended: [0.0; 2],
             seen: [0; 2],
             same: [0; 2],
@@ -97,32 +97,91 @@ impl Evidence {
         }
     }
 
-    fn take_value(&mut self, text: &str, is_exception: bool, side: Side) {
-        if !is_exception
-            && let Ok(number) = text.parse::<f64>()
-            && number.is_finite()
-        {
+    fn take_call(&mut self, call: &Call, line: usize, side: Side) {
+        self.line = self.line.min(line);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a run takes far less than 2 to the 52nd nanoseconds"
+        )]
+        let end = (call.start + call.duration) as f64;
+        self.ended[side as usize] += end;
+        self.seen[side as usize] += 1;
+        self.raised[side as usize] += u32::from(call.result.is_exception());
+        let time = u32::try_from(call.duration / 1000).unwrap_or(u32::MAX);
+        self.times[side as usize].push(time);
+    }
+
+    fn take_value(&mut self, text: &Text<'_>, is_exception: bool, side: Side) {
+        if !is_exception && let Some(number) = text.number {
             self.numbers[side as usize].push(number);
         }
-        let mut hasher = DefaultHasher::new();
-        (text, is_exception).hash(&mut hasher);
-        let hash = hasher.finish();
-        let known = self.values.iter().position(|value| value.hash == hash);
-        if let Some(known) = known {
-            self.values[known].counts[side as usize] += 1;
+        let is_it =
+            |value: &&mut Value| value.hash == text.hash && value.is_exception == is_exception;
+        if let Some(known) = self.values.iter_mut().find(is_it) {
+            known.counts[side as usize] += 1;
         } else if self.values.len() < MOST_VALUES {
             // Where there are more, no single one explains anything.
             let mut counts = [0; 2];
             counts[side as usize] = 1;
             self.values.push(Value {
-                hash,
-                text: text.to_owned(),
+                hash: text.hash,
+                text: text.text.into(),
                 is_exception,
                 counts,
             });
         }
     }
 }
+
+/// A text of a trace, looked at once however many calls return it.
+struct Text<'a> {
+    text: &'a str,
+    hash: u64,
+    /// If it is a number.
+    number: Option<f64>,
+}
+
+impl<'a> Text<'a> {
+    fn of(text: &'a String) -> Self {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+        Self {
+            text,
+            hash: hasher.finish(),
+            number,
+        }
+    }
+}
+
+/// All calls of one thread at one place, by the numbers of the ledger.
+type Lane = (u32, u32);
+
+/// Mixes numbers that we gave ourselves: nobody chooses them so that they collide.
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+}
+
+type Mixed = BuildHasherDefault<Mixer>;
 
 /// What was seen at each epoch, over all traces that were added.
 #[derive(Debug, Default)]
@@ -133,7 +192,9 @@ pub struct Ledger {
     /// Who started each thread.
     pub(crate) parents: Vec<Option<u32>>,
     thread_numbers: HashMap<String, u32>,
-    rows: HashMap<Epoch, usize>,
+    lane_numbers: HashMap<Lane, u32, Mixed>,
+    /// The rows of each lane, by sequence numbers.
+    lanes: Vec<Vec<u32>>,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) runs: Sides<u32>,
     /// The calls of each thread in the order in which they were first seen to end, over all runs: a call
@@ -156,28 +217,35 @@ impl Ledger {
             let parent = parent.copied();
             threads.push(self.thread(&thread.name, parent));
         }
-        let mut sequences: HashMap<(u32, u32), u32> = HashMap::new();
-        let mut known: HashSet<(u32, u32, Option<u32>, bool)> = HashSet::new();
-        let mut epochs = Vec::with_capacity(trace.calls.len());
-        let mut rows = Vec::with_capacity(trace.calls.len());
+        let texts: Vec<Text<'_>> = trace.values.iter().map(Text::of).collect();
+        // How many calls each lane had so far; and which results, by lane, text and whether it raised.
+        let mut counts: Vec<u32> = vec![0; self.lanes.len()];
+        let mut known: HashSet<(u64, u64), Mixed> = HashSet::default();
+        let mut rows: Vec<u32> = Vec::with_capacity(trace.calls.len());
         for (at, call) in trace.calls.iter().enumerate() {
-            let (at_site, thread) = (sites[call.site as usize], threads[call.thread as usize]);
-            let sequence = sequences.entry((at_site, thread)).or_default();
-            *sequence += 1;
-            let epoch = Epoch {
-                site: at_site,
-                thread,
-                sequence: *sequence,
-            };
+            let place = (sites[call.site as usize], threads[call.thread as usize]);
+            let lane = self.lane(place);
+            if counts.len() <= lane as usize {
+                counts.resize(self.lanes.len(), 0);
+            }
+            counts[lane as usize] += 1;
+            let row = self.row(place, lane, counts[lane as usize]);
             let result = call.result;
-            let is_new = known.insert((at_site, thread, result.text(), result.is_exception()));
-            let row = self.take_call(trace, call, epoch, at + 1, side);
-            self.evidence[row].same[side as usize] += u32::from(!is_new);
-            epochs.push(epoch);
+            let text = result.text().map_or(0, |text| u64::from(text) + 1);
+            let is_new = known.insert((
+                u64::from(lane) << 1 | u64::from(result.is_exception()),
+                text,
+            ));
+            let evidence = &mut self.evidence[row as usize];
+            evidence.same[side as usize] += u32::from(!is_new);
+            evidence.take_call(call, at + 1, side);
+            if let Some(text) = result.text() {
+                evidence.take_value(&texts[text as usize], result.is_exception(), side);
+            }
             rows.push(row);
         }
         if trace.threads.len() > 1 {
-            self.take_orders(trace, &epochs, &rows, side);
+            self.take_orders(trace, &rows, side);
         }
     }
 
@@ -189,6 +257,15 @@ impl Ledger {
     /// How many epochs were seen.
     pub fn epochs(&self) -> usize {
         self.evidence.len()
+    }
+
+    /// What was seen at the calls of one place in one thread, one after the other.
+    pub(crate) fn rows_at(&self, site: u32, thread: u32) -> Vec<&Evidence> {
+        let lane = self.lane_numbers.get(&(site, thread));
+        let rows = lane.map_or(&[][..], |lane| &self.lanes[*lane as usize]);
+        rows.iter()
+            .map(|row| &self.evidence[*row as usize])
+            .collect()
     }
 
     fn site(&mut self, site: &Site) -> u32 {
@@ -212,74 +289,84 @@ impl Ledger {
         number
     }
 
-    fn take_call(
-        &mut self,
-        trace: &Trace,
-        call: &Call,
-        epoch: Epoch,
-        line: usize,
-        side: Side,
-    ) -> usize {
-        let next = self.evidence.len();
-        let row = *self.rows.entry(epoch).or_insert(next);
-        if row == next {
-            self.evidence.push(Evidence::new(epoch, line));
+    fn lane(&mut self, lane: Lane) -> u32 {
+        let next = index(self.lanes.len());
+        let number = *self.lane_numbers.entry(lane).or_insert(next);
+        if number == next {
+            self.lanes.push(Vec::new());
         }
-        let evidence = &mut self.evidence[row];
-        evidence.line = evidence.line.min(line);
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a run takes far less than 2 to the 52nd nanoseconds"
-        )]
-        let end = (call.start + call.duration) as f64;
-        evidence.ended[side as usize] += end;
-        evidence.seen[side as usize] += 1;
-        evidence.raised[side as usize] += u32::from(call.result.is_exception());
-        if let Some(text) = call.result.text() {
-            let text = &trace.values[text as usize];
-            evidence.take_value(text, call.result.is_exception(), side);
+        number
+    }
+
+    /// The row of the how-manieth call in a lane; all that come before it have theirs.
+    fn row(&mut self, (site, thread): Lane, lane: u32, sequence: u32) -> u32 {
+        let rows = &mut self.lanes[lane as usize];
+        if let Some(row) = rows.get(sequence as usize - 1) {
+            return *row;
         }
-        let time = u32::try_from(call.duration / 1000).unwrap_or(u32::MAX);
-        evidence.times[side as usize].push(time);
+        let row = index(self.evidence.len());
+        rows.push(row);
+        self.evidence.push(Evidence::new(Epoch {
+            site,
+            thread,
+            sequence,
+        }));
         row
     }
 
     /// Notes for each call how far the other threads were when it began.
-    fn take_orders(&mut self, trace: &Trace, epochs: &[Epoch], rows: &[usize], side: Side) {
+    fn take_orders(&mut self, trace: &Trace, rows: &[u32], side: Side) {
         let kind = |at: usize| trace.sites[trace.calls[at].site as usize].kind;
         let is_call = |at: &usize| kind(*at) != Kind::Leftover;
         let end = |at: usize| trace.calls[at].start + trace.calls[at].duration;
-        let mut by_end: Vec<usize> = (0..trace.calls.len()).filter(is_call).collect();
-        by_end.sort_by_key(|at| end(*at));
-        for at in &by_end {
-            self.name_end(epochs[*at], rows[*at]);
+        let mut by_end: Vec<(u64, usize)> = (0..trace.calls.len())
+            .filter(is_call)
+            .map(|at| (end(at), at))
+            .collect();
+        by_end.sort();
+        for (_, at) in &by_end {
+            self.name_end(rows[*at] as usize);
         }
-        let mut threads: Vec<u32> = epochs.iter().map(|epoch| epoch.thread).collect();
-        threads.sort_unstable();
-        threads.dedup();
-        let mut progress: HashMap<u32, u32> = HashMap::new();
+        let thread = |ledger: &Self, at: usize| ledger.evidence[rows[at] as usize].epoch.thread;
+        // The threads of this trace, each with how far it is.
+        let mut progress: Vec<(u32, u32)> = Vec::new();
+        for at in 0..trace.calls.len() {
+            let thread = thread(self, at);
+            if progress.iter().all(|(known, _)| *known != thread) {
+                progress.push((thread, 0));
+            }
+        }
         let mut following = by_end.iter().peekable();
         for at in (0..trace.calls.len()).filter(is_call) {
-            let is_before = |other: &&usize| end(**other) <= trace.calls[at].start;
-            while let Some(other) = following.next_if(is_before) {
-                let furthest = progress.entry(epochs[*other].thread).or_default();
-                *furthest = (*furthest).max(self.evidence[rows[*other]].place);
+            let is_before = |(end, _): &&(u64, usize)| *end <= trace.calls[at].start;
+            while let Some((_, other)) = following.next_if(is_before) {
+                let thread = thread(self, *other);
+                let place = self.evidence[rows[*other] as usize].place;
+                for (known, furthest) in &mut progress {
+                    if *known == thread {
+                        *furthest = (*furthest).max(place);
+                    }
+                }
             }
-            for other in &threads {
-                if *other != epochs[at].thread {
-                    let furthest = progress.get(other).copied().unwrap_or(0);
-                    self.note_progress(rows[at], *other, furthest, side);
+            let own = thread(self, at);
+            for (other, furthest) in &progress {
+                if *other != own {
+                    self.note_progress(rows[at] as usize, *other, *furthest, side);
                 }
             }
         }
     }
 
     /// Gives a call that has ended its place among those of its thread.
-    fn name_end(&mut self, epoch: Epoch, row: usize) {
-        let ended = self.ended.entry(epoch.thread).or_default();
-        if self.evidence[row].place == 0 && ended.len() < MOST_NAMED {
-            ended.push(epoch);
-            self.evidence[row].place = index(ended.len());
+    fn name_end(&mut self, row: usize) {
+        let evidence = &mut self.evidence[row];
+        if evidence.place != 0 {
+            return;
+        }
+        let ended = self.ended.entry(evidence.epoch.thread).or_default();
+        if ended.len() < MOST_NAMED {
+            ended.push(evidence.epoch);
+            evidence.place = index(ended.len());
         }
     }
 

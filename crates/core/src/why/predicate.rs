@@ -141,7 +141,7 @@ impl Ledger {
         claim(Claim::Repeats, evidence.same);
         claim(Claim::Raises(exception(evidence)), evidence.raised);
         for value in evidence.values.iter().filter(|value| !value.is_exception) {
-            claim(Claim::Returns(value.text.clone()), value.counts);
+            claim(Claim::Returns(value.text.to_string()), value.counts);
         }
         match thresholds {
             Thresholds::OfPassing => paper_times(evidence, &mut claim),
@@ -261,5 +261,5 @@ fn exception(evidence: &Evidence) -> Option<String> {
     let of = |counts: Sides<u32>| counts[0] + counts[1];
     let exceptions = evidence.values.iter().filter(|value| value.is_exception);
     let most = exceptions.max_by_key(|value| of(value.counts))?;
-    (of(most.counts) * 2 > of(evidence.raised)).then(|| most.text.clone())
+    (of(most.counts) * 2 > of(evidence.raised)).then(|| most.text.to_string())
 }

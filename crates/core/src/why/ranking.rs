@@ -20,8 +20,14 @@ const WEAKEST: f64 = 0.5;
 const BY_CHANCE: f64 = 0.05;
 /// Scores that differ by less are taken for the same.
 const BAND: f64 = 0.05;
+/// If so many claims as strong as one would hold by pure chance, it counts less than all others.
+const BY_CHANCE_AMONG_ALL: f64 = 0.5;
+/// How much less.
+const DOUBTFUL: f64 = 0.4;
 /// So many values of a side are shown.
 const SHOWN_VALUES: usize = 3;
+/// So many calls of one place are looked at for the order of their values.
+const SEQUENCE: usize = 1000;
 /// Numbers that differ by no more, in relation to their size, differ by rounding.
 const ROUNDING: f64 = 1e-12;
 
@@ -67,13 +73,16 @@ impl Ledger {
     /// The differences at calls of these methods, or of all, the likeliest cause first.
     pub fn rank(&self, methods: &[String]) -> Vec<Difference> {
         let wanted = self.wanted(methods);
+        let is_varying = |row: &&Evidence| row.values.len() > 1 || row.seen != self.runs;
+        let varying = self.evidence.iter().filter(is_varying).count().max(1);
+        let varying = u32::try_from(varying).unwrap_or(u32::MAX);
         let mut by_site: HashMap<u32, (f64, Predicate, usize, usize)> = HashMap::new();
         for (at, row) in self.evidence.iter().enumerate() {
             if !wanted[row.epoch.site as usize] {
                 continue;
             }
             for predicate in self.predicates(row, Thresholds::Best) {
-                let Some(score) = self.score(&predicate) else {
+                let Some(score) = self.score(&predicate, varying) else {
                     continue;
                 };
                 let best = by_site.get_mut(&row.epoch.site);
@@ -108,8 +117,8 @@ impl Ledger {
         }
     }
 
-    /// How well a predicate explains the failures; `None` if not at all.
-    fn score(&self, predicate: &Predicate) -> Option<f64> {
+    /// How well a predicate explains the failures, among so many epochs that vary; `None` if not at all.
+    fn score(&self, predicate: &Predicate, varying: u32) -> Option<f64> {
         let (strength, holds) = predicate.strength(self.runs);
         if strength < WEAKEST {
             return None;
@@ -123,9 +132,30 @@ impl Ledger {
             misses: self.runs[side as usize].saturating_sub(hits(held)),
         };
         let passing = tally(predicate.passing, Side::Passing);
-        if chance_of(passing, tally(predicate.failing, Side::Failing)) > BY_CHANCE {
+        let chance = chance_of(passing, tally(predicate.failing, Side::Failing));
+        if chance > BY_CHANCE {
             return None;
         }
+        // A threshold was chosen so that it tells most: each could have been another one.
+        let has_threshold = matches!(
+            predicate.claim,
+            Claim::AtMost(_)
+                | Claim::AtLeast(_)
+                | Claim::Slow(_)
+                | Claim::Fast(_)
+                | Claim::After(_)
+        );
+        let thresholds = if has_threshold {
+            self.runs[0] + self.runs[1]
+        } else {
+            1
+        };
+        let by_chance = chance * f64::from(thresholds) * f64::from(varying);
+        let by_doubt = if by_chance > BY_CHANCE_AMONG_ALL {
+            DOUBTFUL
+        } else {
+            1.0
+        };
         let by_claim = match (&predicate.claim, holds) {
             (Claim::Reached, _) => 0.5,
             (Claim::Slow(_) | Claim::Fast(_), _) => 0.8,
@@ -162,7 +192,7 @@ impl Ledger {
             | Kind::Unordered
             | Kind::Leftover => 0.6,
         };
-        Some(strength * by_claim * by_kind)
+        Some(strength * by_claim * by_kind * by_doubt)
     }
 
     fn tell(&self, predicate: &Predicate, folded: usize, evidence: &Evidence) -> Difference {
@@ -218,13 +248,34 @@ impl Ledger {
                 | Claim::Returns(_)
                 | Claim::AtMost(_)
                 | Claim::AtLeast(_)
-                | Claim::Raises(_) => by_values(values).or_else(by_threads),
+                | Claim::Raises(_) => by_values(values)
+                    .or_else(|| self.by_sequence(predicate))
+                    .or_else(by_threads),
             },
         }
     }
 }
 
 impl Ledger {
+    /// Calls of one place that return the same values in another order were made in the order of a
+    /// collection.
+    fn by_sequence(&self, predicate: &Predicate) -> Option<Category> {
+        let place = &predicate.place;
+        let rows = self.rows_at(place.site, place.thread);
+        let [passing, failing] = [Side::Passing, Side::Failing].map(|side| {
+            let first = |row: &Evidence| common_values(row, side).into_iter().next();
+            let values = rows.iter().take(SEQUENCE).filter_map(|row| first(row));
+            values.collect::<Vec<String>>()
+        });
+        let sorted = |values: &[String]| {
+            let mut values = values.to_vec();
+            values.sort_unstable();
+            values
+        };
+        let is_shuffled = passing != failing && sorted(&passing) == sorted(&failing);
+        is_shuffled.then_some(Category::UnorderedCollection)
+    }
+
     /// Whoever does not wait for what it started waits too little; others meet by chance.
     fn thread_category(&self, predicate: &Predicate) -> Option<Category> {
         if self.threads.len() < 2 {
@@ -276,7 +327,7 @@ fn common_values(evidence: &Evidence, side: Side) -> Vec<String> {
         .collect();
     values.sort_by_key(|value| std::cmp::Reverse(of_side(value.counts)));
     let shown = values.into_iter().take(SHOWN_VALUES);
-    shown.map(|value| value.text.clone()).collect()
+    shown.map(|value| value.text.to_string()).collect()
 }
 
 /// What the values themselves tell: numbers that differ by rounding, or the same things in another order.
