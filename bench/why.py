@@ -41,7 +41,7 @@ boltons        | 25.0.0 | 3.11 | 8.3.5 | | tests
 click          | 8.2.1  | 3.13 | 8.3.5 | | tests --deselect=tests/test_utils.py::test_echo_via_pager
 h11            | 0.16.0 | 3.12 | 7.4.4 | | h11
 jinja2         | 3.1.6  | 3.12 | 9.0.2 | trio | tests
-marshmallow    | 3.26.1 | 3.11 | 9.0.2 | simplejson pytz | tests
+marshmallow    | 3.26.1 | 3.11 | 9.0.2 | simplejson pytz | tests --deselect=tests/test_deserialization.py::TestFieldDeserialization::test_invalid_datetime_deserialization
 tenacity       | 9.0.0  | 3.12 | 9.0.2 | tornado typeguard | tests
 packaging      | 24.2   | 3.8  | 8.3.5 | pretend | tests/test_requirements.py tests/test_markers.py tests/test_tags.py tests/test_metadata.py
 attrs          | 25.3.0 | 3.12 | 9.0.2 | hypothesis cloudpickle | tests --hypothesis-seed=1
