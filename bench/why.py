@@ -33,7 +33,7 @@ RUNNER = REPOSITORY / "runners/pytest"
 PAGES = {"cost": "docs/benchmarks.md", "same": "docs/evaluation/why.md"}
 LOOP_GOAL, SUITE_GOAL = 12.0, 3.0
 RUN_LIMIT, PLAIN_RUNS, SHOWN = 900, 4, 15
-LOOP_SIZES = (2_000, 1_000_000)
+LOOP_SIZES = (1_000, 1_000_000)
 
 # Name, version, Python, pytest, what else its tests need, arguments for pytest.
 SUITES = """
@@ -122,7 +122,7 @@ COST = """\
     python3 bench/why.py --rounds {rounds} --write
 
 A loop of calls of an empty function, in processor time, with the smallest of seven rounds. The first
-2,000 calls of a place are told one by one; then they are counted. The goal is {loop_goal:.0f} times for the long
+1,000 calls of a place are told one by one; then they are counted. The goal is {loop_goal:.0f} times for the long
 loop, {loop_met}.
 
 {loops}
