@@ -216,6 +216,11 @@ class Guest:
 
     # --- what pytest reports --------------------------------------------------------------------
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, call: Any) -> None:
+        if self._items.tracer is not None and call.excinfo is not None:
+            self._items.tracer.note(call.excinfo.value)
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._items.reports.append(report)
         self._failed += bool(report.failed and not hasattr(report, "wasxfail"))

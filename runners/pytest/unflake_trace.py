@@ -12,14 +12,13 @@ import os
 import sys
 import threading
 from importlib.machinery import ModuleSpec, SourceFileLoader
-from time import perf_counter_ns
 from typing import Any, Callable, Dict, Iterator, Optional
 
 from unflake_trace_cache import Cache, settle
 from unflake_trace_calls import Calls
 from unflake_trace_leftovers import difference, leftovers
 from unflake_trace_sites import FILES, PENDING, PREFIX, instrument
-from unflake_trace_strand import dispatch, quiet
+from unflake_trace_strand import CLOCK, dispatch, quiet
 
 # Somebody may rewrite the code for other ends too, and take the place of `instrument` for that.
 plain_instrument = instrument
@@ -40,7 +39,7 @@ class Tracer:
         self._path, self._folder = path, os.path.realpath(folder)
         self._calls: Optional[Calls] = None
         self._cache = Cache(os.path.join(os.path.dirname(path), "rewritten"))
-        self._exit, self._clock = os._exit, perf_counter_ns
+        self._exit, self._clock = os._exit, CLOCK[0]
 
     def start(self) -> None:
         self._connect(None)
@@ -138,6 +137,11 @@ class Tracer:
             self._is_separate = True
             local = Local(calls)
             connect(dispatch(lambda: local))
+
+    def note(self, error: BaseException) -> None:
+        """Takes in an exception that has left the test."""
+        if self._calls is not None:
+            getattr(builtins, PREFIX + "caught")(error)
 
     @contextlib.contextmanager
     def recording(self, item: Any) -> Iterator[None]:

@@ -33,7 +33,9 @@ class Cache:
         try:
             status = self._stat(path)
             key = f"{path}\0{status.st_mtime_ns}\0{status.st_size}\0{sys.implementation.cache_tag}"
-            name = os.path.join(self._folder, hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest())
+            name = os.path.join(
+                self._folder, hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+            )
         except OSError:  # It is in no file.
             return settle(make(), PENDING.pop(file, []))
         kept = self._read(name)

@@ -1,11 +1,11 @@
 """Records the calls that rewritten code tells of: sites, threads and tasks of one run, and its file."""
 
+import contextlib
 import itertools
 import os
 import sys
 import threading
 from collections import deque
-from time import perf_counter_ns
 from types import CoroutineType
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 from weakref import WeakKeyDictionary
@@ -28,7 +28,7 @@ from unflake_trace_file import (
 )
 from unflake_trace_kinds import LEFTOVER, WAIT, kind_of
 from unflake_trace_sites import FILES, PLACES, Place
-from unflake_trace_strand import Strand, make_functions
+from unflake_trace_strand import CLOCK, Strand, make_functions
 from unflake_trace_values import Values
 
 # More events are not written: a trace is to be read again, together with a hundred others.
@@ -50,8 +50,12 @@ class Calls:
         self._births: Dict[int, Tuple[int, str]] = {}
         self._getpid, self._ident = os.getpid, threading.get_ident
         self._counts: Dict[str, int] = {}
-        self.is_cut, self._began = False, perf_counter_ns()
+        self.is_cut, self._began = False, CLOCK[0]()
         self._begin_file("main", None).create()
+        # Now, because the first frame says which process runs the test.
+        self._write_queue()
+        with contextlib.suppress(OSError):  # Then there is no trace, which is noticed.
+            self._file.flush()
 
     def _begin_file(self, name: str, parent: Optional[int]) -> TraceFile:
         """Everything that belongs to this process's part of the file."""

@@ -33,12 +33,13 @@ class TraceFile:
         self._encode = json.JSONEncoder(separators=(",", ":")).encode
         self._path, self._process = path, process
         self._frames: List[bytes] = []
+        self._flags = FLAGS
         self.count = 0  # How many events were told.
 
     def create(self) -> None:
-        handle = self._open(self._path, FLAGS | os.O_TRUNC, 0o600)
-        self._write(handle, MAGIC)
-        self._close(handle)
+        """What is written next begins the file."""
+        self._frames.insert(0, MAGIC)
+        self._flags |= os.O_TRUNC
 
     def records(self, records: Iterable[Record]) -> None:
         text = self._encode(list(records))
@@ -69,8 +70,8 @@ class TraceFile:
         data = b"".join(self._frames)
         if not data:
             return
-        self._frames = []
-        handle = self._open(self._path, FLAGS, 0o600)
+        handle = self._open(self._path, self._flags, 0o600)
+        self._frames, self._flags = [], FLAGS
         try:
             # All at once, as other processes may write too.
             if self._write(handle, data) != len(data):

@@ -117,12 +117,12 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         self._defaults(node.args)
-        kept = self._is_async, self._inside
-        self._is_async, self._inside = False, None
+        kept = self._is_async, self._is_class, self._inside
+        self._is_async, self._is_class, self._inside = False, False, None
         self._names.append("<lambda>")
         node.body = self.visit(node.body)
         self._names.pop()
-        self._is_async, self._inside = kept
+        self._is_async, self._is_class, self._inside = kept
         return node
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
@@ -142,6 +142,8 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Any:
         self.generic_visit(node)
+        if self._is_class:
+            return node
         first = node.body[0]
         node.body.insert(0, ast.Expr(ask("caught", first), **where_is(first)))
         return node
@@ -151,8 +153,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         # What is called is known before the arguments are.
         is_left_alone = self._is_left_alone(node)
-        # A class's body may keep its names in something that is no plain dict.
-        is_plain = not self._is_class and is_repeatable(node.func)
+        is_plain = is_repeatable(node.func)
         if not is_plain:
             node.func = self.visit(node.func)
         if is_left_alone:
@@ -191,6 +192,8 @@ class Rewriter(ast.NodeTransformer):
             return True
         if isinstance(node.func, ast.Name) and name in LEFT_ALONE:
             return True
+        if self._is_class:
+            return True  # A class's body may look for names, ours too, in something that is no plain dict.
         # While a generator or a task is suspended in the arguments, others run.
         return any(id(one) in self._suspending for one in (*node.args, *node.keywords))
 
@@ -215,7 +218,7 @@ def constant(value: Any, where: Any) -> ast.Constant:
     return ast.Constant(value, **where_is(where))
 
 
-def where_is(node: Any) -> Dict[str, int]:
+def where_is(node: Any) -> Dict[str, Any]:
     place = {"lineno": node.lineno, "col_offset": node.col_offset}
     place.update(end_lineno=node.end_lineno, end_col_offset=node.end_col_offset)
     return place

@@ -6,8 +6,8 @@ other functions in the place of clocks does not find ours.
 
 import operator
 import sys
+import time
 import types
-from time import perf_counter_ns
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from unflake_state_values import HEAP_TYPE, class_flags
@@ -24,6 +24,8 @@ MOST_CAUGHT, MOST_LINES = 10_000, 40
 # So many nanoseconds pass before it is looked whether there is enough to write.
 PAUSE = 20_000_000
 NOTHING = object()
+# Where those do not find it who freeze time in all modules.
+CLOCK = (time.perf_counter_ns,)
 
 
 class Strand:
@@ -121,7 +123,7 @@ class Strand:
 
 def make_beginnings(strand: Strand) -> Dict[str, Callable[..., Any]]:
     """The functions that tell of a call before it is made."""
-    clock, extend, kind_of, address = perf_counter_ns, strand.events.extend, type, id
+    clock, extend, kind_of, address = CLOCK[0], strand.events.extend, type, id
     last, sites, left = strand.last, strand.sites, strand.left
     find_function, find_method = strand.find_function, strand.find_method
 
@@ -184,7 +186,7 @@ def make_beginnings(strand: Strand) -> Dict[str, Callable[..., Any]]:
 
 def make_end(strand: Strand, values: Values) -> Callable[[int, Any], Any]:
     """The function that tells of a call that has returned."""
-    clock, extend, kind_of, address, size = perf_counter_ns, strand.events.extend, type, id, len
+    clock, extend, kind_of, address, size = CLOCK[0], strand.events.extend, type, id, len
     get_string, string, get_fixed, other = values.strings.get, values.string, values.fixed.get, values.other
     none, yes, no = (values.code(text) for text in ("None", "True", "False"))
     note_hot, repeated, write, due = strand.note_hot, strand.repeated, strand.calls.write, 0
@@ -218,7 +220,7 @@ def make_end(strand: Strand, values: Values) -> Callable[[int, Any], Any]:
 
 def make_caught(strand: Strand) -> Callable[[], None]:
     """The function that tells of the exception that is being handled, and the calls that it has ended."""
-    clock, extend, exc_info = perf_counter_ns, strand.events.extend, sys.exc_info
+    clock, extend, exc_info = CLOCK[0], strand.events.extend, sys.exc_info
     number, error_code = strand.calls.number, strand.calls.error
 
     def caught(error: Any = None) -> None:
@@ -242,7 +244,7 @@ def make_caught(strand: Strand) -> Callable[[], None]:
 
 def make_waits(strand: Strand) -> Dict[str, Callable[[int, Any], Any]]:
     """The functions that tell of waiting for something: others run meanwhile."""
-    clock, calls, get_frame = perf_counter_ns, strand.calls, sys._getframe
+    clock, calls, get_frame = CLOCK[0], strand.calls, sys._getframe
     open_waits: Dict[Tuple[int, int], Tuple[int, int, int]] = {}
 
     def waits(place: int, value: Any) -> Any:

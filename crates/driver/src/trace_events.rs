@@ -102,7 +102,7 @@ impl Pairing {
             }
             unknown => return Err(format!("{unknown} is no event")),
         }
-        if first < CAUGHT || first >= FIRST_TIME {
+        if !(CAUGHT..FIRST_TIME).contains(&first) {
             self.last = self.last.max(second);
         }
         Ok(())

@@ -3,9 +3,11 @@
 import ast
 import builtins
 import importlib
+import os
 import sys
 import textwrap
 import threading
+import time
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import pytest
@@ -16,6 +18,7 @@ from unflake_trace import Finder, Tracer
 from unflake_trace_cache import settle
 from unflake_trace_kinds import IO, LEFTOVER, PLAIN, RANDOMNESS, TIME, WAIT, kind_of
 from unflake_trace_sites import PENDING, PREFIX, instrument
+from unflake_trace_strand import MOST_PLAIN
 
 
 class Item:
@@ -342,3 +345,248 @@ def test_a_test_module_with_a_docstring_can_be_rewritten(traced: Traced) -> None
     rewrite.rewrite_asserts(tree, b'"""Words.\n\nMore words.\n"""\n\nassert str(1)\n')
     instrument(tree, "test_words.py")
     compile(tree, "test_words.py", "exec")
+
+
+def test_a_place_that_is_called_too_often_is_counted(traced: Traced) -> None:
+    traced.run(
+        """
+        def odd(number):
+            return number == 1400
+
+        def main():
+            return [odd(number) for number in range(1500)].count(True)
+        """
+    )
+    assert traced.calls("main").count(("shop.odd", "False")) == MOST_PLAIN
+    assert traced.processes[0].hot == [("shop.odd", "main", 1500 - MOST_PLAIN, 2, "True")]
+
+
+def test_the_call_that_an_exception_has_left_is_told_from_those_around_it(traced: Traced) -> None:
+    traced.run(
+        """
+        def deep(number):
+            try:
+                return deep(number - 1) if number else int("x")
+            except ValueError:
+                return None
+
+        def main():
+            deep(2)
+        """
+    )
+    assert [value for callee, value in traced.calls() if callee == "shop.deep"] == ["None"] * 3
+    assert [value for callee, value in traced.calls() if callee == "int"] == [
+        "raised ValueError: invalid literal for int() with base 10: 'x'"
+    ]
+
+
+def test_a_test_that_fails_tells_with_what(traced: Traced) -> None:
+    module = traced.load(
+        """
+        def test():
+            raise_it()
+
+        def raise_it():
+            raise KeyError("gone")
+        """
+    )
+    with traced.tracer.recording(Item()):
+        try:
+            module.test()
+        except KeyError as error:
+            traced.tracer.note(error)
+    traced.processes = read(traced.path)
+    assert traced.calls("test") == [("shop.raise_it", "raised KeyError: gone")]
+
+
+def test_a_forked_process_is_followed(traced: Traced, monkeypatch: Any) -> None:
+    monkeypatch.setattr(os, "_exit", os._exit)
+    followed = [traced.tracer._follow_fork]
+    os.register_at_fork(after_in_child=lambda: followed[0]())
+    traced.run(
+        """
+        import os
+
+        def main():
+            child = os.fork()
+            if child == 0:
+                abs(-3)
+                os._exit(0)
+            os.waitpid(child, 0)
+        """
+    )
+    followed[0] = lambda: None
+    assert [process.ended for process in traced.processes] == [1, 1]
+    parent, child = ([one.callee for one in process.calls] for process in traced.processes)
+    assert "abs" in child
+    assert "abs" not in parent
+    assert traced.threads() == [("main", None), ("main/shop.py:5#1/fork", None)]
+
+
+def test_a_socket_that_is_left_open_is_counted(traced: Traced) -> None:
+    module = traced.load(
+        """
+        import socket
+
+        kept = []
+
+        def main():
+            kept.append(socket.socket())
+        """
+    )
+    with traced.tracer.recording(Item()):
+        module.main()
+    module.kept.pop().close()
+    traced.processes = read(traced.path)
+    assert traced.leftovers()["sockets left over"] == "1"
+
+
+def test_rewritten_code_is_kept_until_the_file_changes(traced: Traced) -> None:
+    path, made = str(traced.folder / "shop.py"), []
+
+    def make() -> Any:
+        made.append(1)
+        return traced.tracer.compile((traced.folder / "shop.py").read_bytes(), path, "shop.py")
+
+    for source, times in (("x = len('a')", 1), ("x = len('a')", 1), ("x = len('abc')", 2)):
+        if (made and times > len(made)) or not made:
+            (traced.folder / "shop.py").write_text(source)
+        space: Dict[str, Any] = {}
+        exec(traced.tracer.load(path, "shop.py", make), space)
+        assert len(made) == times
+    assert space["x"] == 3
+
+
+def test_nothing_is_looked_up_twice_that_could_notice(traced: Traced) -> None:
+    source = """
+        import collections
+
+        seen = []
+
+        class Names(dict):
+            def __getitem__(self, name):
+                seen.append(name)
+                return super().__getitem__(name)
+
+        class Meta(type):
+            def __prepare__(name, bases):
+                return Names()
+
+            def __new__(kind, name, bases, space):
+                return super().__new__(kind, name, bases, dict(space))
+
+        class Till:
+            @property
+            def drawer(self):
+                seen.append("drawer")
+                return []
+
+        def main():
+            class Shop(metaclass=Meta):
+                def size(text):
+                    return len(text)
+                value = size("abc")
+            Till().drawer.append(1)
+            till = Till()
+            till.drawer.append(2)
+            return [name for name in seen if not name.startswith("__")], Shop.value
+        """
+    assert traced.run(source) == (["size", "drawer", "drawer"], 3)
+
+
+def test_what_calls_return_is_not_kept_alive(traced: Traced) -> None:
+    source = """
+        import weakref
+
+        class Till:
+            def itself(self):
+                return self
+
+        def make():
+            class Local:
+                pass
+            return Local, lambda: Local
+
+        def main():
+            till = Till()
+            refs = [weakref.ref(till.itself())]
+            del till
+            local, function = make()
+            instance = local()
+            refs += [weakref.ref(function), weakref.ref(instance)]
+            function()
+            del local, function, instance
+            return [ref() for ref in refs]
+        """
+    assert traced.run(source) == [None, None, None]
+
+
+def test_nothing_of_the_project_is_asked_about_values(traced: Traced) -> None:
+    source = """
+        class Meta(type):
+            def __hash__(self):
+                raise AssertionError("asked")
+
+            def __eq__(self, other):
+                raise AssertionError("asked")
+
+        class Shy(metaclass=Meta):
+            def __getattribute__(self, name):
+                raise AssertionError("asked")
+
+            def __repr__(self):
+                raise AssertionError("asked")
+
+            def __len__(self):
+                raise AssertionError("asked")
+
+            def __call__(self):
+                return 3
+
+        def same(value):
+            return value
+
+        def main():
+            shy = Shy()
+            same(shy), same([shy]), same(Shy)
+            return shy()
+        """
+    assert traced.run(source) == 3
+    assert ("shop.Shy.__call__", "3") in traced.calls()
+
+
+def test_a_test_may_close_every_descriptor_and_change_the_clock(traced: Traced, monkeypatch: Any) -> None:
+    for module in [module for name, module in sys.modules.items() if name.startswith("unflake_trace")]:
+        for name, value in list(vars(module).items()):
+            if value is time.perf_counter_ns:
+                monkeypatch.setattr(module, name, lambda: -1)
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: -1)
+    traced.run(
+        """
+        import os
+
+        def main():
+            opened = os.open(os.devnull, os.O_RDONLY)
+            os.closerange(opened, opened + 50)
+            abs(1)
+        """
+    )
+    assert ("abs", "1") in traced.calls()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="older Pythons have no match")
+def test_match_and_a_class_that_is_matched_are_left_as_they_are(traced: Traced) -> None:
+    source = """
+        from dataclasses import dataclass
+
+        @dataclass
+        class Point:
+            x: int
+            y: int = len("ab")
+
+        def main():
+            match Point(int("1")):
+                case Point(x=1, y=y) if str(y) == "2":
+                    return y
+        """
+    assert traced.run(source) == 2

@@ -139,7 +139,7 @@ class Process:
             left = stack.pop()  # It was never called.
 
     def is_argument(self, inner: Open, outer: Open) -> bool:
-        return self.places[self.sites[inner.site][0]][5] == self.sites[outer.site][0]
+        return bool(self.places[self.sites[inner.site][0]][5] == self.sites[outer.site][0])
 
 
 def read(path: str) -> List[Process]:
