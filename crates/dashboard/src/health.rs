@@ -26,7 +26,10 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>, Asked(who): Asked) -> R
     let result = async {
         who.need(Role::Read)?;
         let found = app.ask(|app, store, snapshot| {
-            let tests = snapshot.known.as_ref().as_ref()
+            let tests = snapshot
+                .known
+                .as_ref()
+                .as_ref()
                 .map_or(0, |known| known.entries.len());
             let size = std::fs::metadata(&app.options.store).map_or(0, |data| data.len());
             Ok(Gauges {
