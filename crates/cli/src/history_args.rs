@@ -106,7 +106,7 @@ pub(crate) struct RecordArgs {
     pub(crate) files: Vec<Utf8PathBuf>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// Send them to the server at this address, with the token in UNFLAKE_TOKEN if it asks for one
+    /// Send them to the server at this address, with the token in `UNFLAKE_TOKEN` if it asks for one
     #[arg(long, value_name = "URL", conflicts_with_all = ["store", "column"])]
     pub(crate) to: Option<String>,
     /// What the files are written in [default: by their names and first bytes]

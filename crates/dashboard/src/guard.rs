@@ -22,6 +22,8 @@ use crate::tokens::{Role, Token};
 pub(crate) struct Who {
     /// What they are called in labels.
     pub(crate) name: String,
+    /// Where they reach this server, for commands that they can copy.
+    pub(crate) address: String,
     /// The word for forms; none for programs with a token.
     pub(crate) form_word: Option<String>,
     token: Option<Token>,
@@ -93,14 +95,14 @@ pub(crate) async fn guard(
         .get("x-forwarded-proto")
         .is_some_and(|value| value == "https");
     let (who, fresh) = identify(&app, request.headers());
-    let mut response = match check(&app, &method, request.headers()) {
-        Err(problem) => refuse(&problem, for_programs, &who),
-        Ok(()) => {
-            request.extensions_mut().insert(who.clone());
-            run(&app, request, next, route == "/events")
-                .await
-                .unwrap_or_else(|problem| refuse(&problem, for_programs, &who))
-        }
+    let checked = check(&app, &method, request.headers());
+    let mut response = if let Err(problem) = checked {
+        refuse(&problem, for_programs, &who)
+    } else {
+        request.extensions_mut().insert(who.clone());
+        run(&app, request, next, route == "/events")
+            .await
+            .unwrap_or_else(|problem| refuse(&problem, for_programs, &who))
     };
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
@@ -149,6 +151,7 @@ fn identify(app: &App, headers: &HeaderMap) -> (Who, Option<Session>) {
         let session = cookie.unwrap_or_else(|| app.sessions.open(None));
         let who = Who {
             name: "local".to_owned(),
+            address: address(headers),
             form_word: Some(app.sessions.form_word(&session)),
             token: None,
             is_open: true,
@@ -162,6 +165,7 @@ fn identify(app: &App, headers: &HeaderMap) -> (Who, Option<Session>) {
     if let Some(token) = bearer.and_then(|secret| file.find(secret.trim())) {
         let who = Who {
             name: token.name.clone(),
+            address: address(headers),
             form_word: None,
             token: Some(token),
             is_open: false,
@@ -177,11 +181,25 @@ fn identify(app: &App, headers: &HeaderMap) -> (Who, Option<Session>) {
             .as_ref()
             .map(|token| token.name.clone())
             .unwrap_or_default(),
+        address: address(headers),
         form_word: Some(app.sessions.form_word(&session)),
         token,
         is_open: false,
     };
     (who, (!known).then_some(session))
+}
+
+/// The address under which a client asked, if its name is a plain one.
+fn address(headers: &HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|value| value.to_str().ok());
+    let is_plain = |one: char| one.is_ascii_alphanumeric() || ".:-[]".contains(one);
+    let host = host
+        .filter(|host| host.chars().all(is_plain))
+        .unwrap_or("127.0.0.1:7777");
+    let is_secure = headers
+        .get("x-forwarded-proto")
+        .is_some_and(|value| value == "https");
+    format!("http{}://{host}", if is_secure { "s" } else { "" })
 }
 
 fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {

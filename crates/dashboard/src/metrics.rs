@@ -20,8 +20,11 @@ pub(crate) struct Metrics {
     /// By route and status.
     requests: Mutex<BTreeMap<(String, u16), u64>>,
     /// By route: the counts under each bound, all, and their sum in seconds.
-    times: Mutex<BTreeMap<String, ([u64; BOUNDS.len()], u64, f64)>>,
+    times: Mutex<BTreeMap<String, Times>>,
 }
+
+/// The counts under each bound, all, and their sum.
+type Times = ([u64; BOUNDS.len()], u64, f64);
 
 /// What is asked of the store for each look.
 #[derive(Clone, Copy, Debug, Default)]

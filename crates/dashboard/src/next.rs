@@ -1,7 +1,5 @@
 //! What to run again next, and why.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use unflake_core::quantify::information::Belief;
 use unflake_core::quantify::rerun_order::{Candidate, LEAST_SECONDS, RerunOrder, rank};
@@ -34,7 +32,7 @@ pub(crate) struct Row {
     pub(crate) seconds: Option<f64>,
     /// What a run is expected to tell, in nats a second.
     pub(crate) urgency: f64,
-    pub(crate) why: String,
+    pub(crate) why: &'static str,
 }
 
 impl Next {
@@ -82,27 +80,17 @@ impl Next {
 }
 
 /// Why a run of this test tells much.
-fn explain(candidate: Candidate, changed: f64) -> String {
+fn explain(candidate: Candidate, changed: f64) -> &'static str {
     let (baseline, current) = (candidate.baseline, candidate.current);
-    let quick =
-        if Duration::from_secs_f64(candidate.seconds.clamp(0.0, 1e6)) < Duration::from_secs(1) {
-            ", and a run is quick"
-        } else {
-            ""
-        };
     if baseline.runs() == 0 {
-        return format!("it has no baseline yet{quick}");
+        "it has no baseline yet"
+    } else if current.failures() == 0 {
+        "it ran little since the baseline"
+    } else if changed >= 0.9 {
+        "it has probably changed: another run makes that sure"
+    } else if changed >= 0.1 {
+        "whether it has changed is open"
+    } else {
+        "it fails about as often as it did"
     }
-    if current.failures() == 0 {
-        return format!("it ran little since the baseline{quick}");
-    }
-    if changed >= 0.9 {
-        return format!(
-            "it probably fails more often than it did: another run makes that sure{quick}"
-        );
-    }
-    if changed >= 0.1 {
-        return format!("whether it has changed is open{quick}");
-    }
-    format!("its failures are few for its baseline{quick}")
 }

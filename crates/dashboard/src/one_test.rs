@@ -90,7 +90,8 @@ pub(crate) struct Change {
 /// Failures that look alike.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Signature {
-    pub(crate) signature: String,
+    #[serde(rename = "signature")]
+    pub(crate) text: String,
     pub(crate) count: usize,
     pub(crate) last: i64,
     pub(crate) example: String,
@@ -203,7 +204,7 @@ fn signatures(store: &Sqlite, entry: &Entry) -> Result<Vec<Signature>, StoreErro
     for run in store.failures_of(&entry.numbers, FAILURES)? {
         let text = run.signature.unwrap_or_default();
         let known = found.entry(text.clone()).or_insert_with(|| Signature {
-            signature: text,
+            text,
             count: 0,
             last: run.time,
             example: run.example.unwrap_or_default(),

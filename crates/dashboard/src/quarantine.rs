@@ -1,5 +1,7 @@
 //! Tests in quarantine: who put them there and why, until when, and what their runs since say.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
 use serde::Serialize;
 use unflake_core::quantify::interval::wilson;
 use unflake_core::quantify::sample::Sample;
@@ -59,8 +61,9 @@ impl Quarantine {
         now: i64,
     ) -> Result<Self, StoreError> {
         let names = names(store, said)?;
-        let to_all = |all: &std::collections::HashMap<u32, Kept>| {
+        let to_all = |all: &HashMap<u32, Kept>| {
             let mut found = Vec::new();
+            let all: BTreeMap<&u32, &Kept> = all.iter().collect();
             for (number, kept) in all {
                 if let Some(name) = names.get(number) {
                     found.push(to_resident(store, (*number, name, kept), now)?);
@@ -129,12 +132,10 @@ impl Resident {
     }
 }
 
-fn names(
-    store: &Sqlite,
-    said: &Said,
-) -> Result<std::collections::HashMap<u32, TestName>, StoreError> {
-    let mut names = std::collections::HashMap::new();
-    for number in said.quarantined.keys().chain(said.left.keys()) {
+fn names(store: &Sqlite, said: &Said) -> Result<HashMap<u32, TestName>, StoreError> {
+    let mut names = HashMap::new();
+    let numbers: BTreeSet<&u32> = said.quarantined.keys().chain(said.left.keys()).collect();
+    for number in numbers {
         if let Some(name) = store.test_by_number(*number)? {
             names.insert(*number, name);
         }

@@ -15,7 +15,7 @@ use crate::{api, badge, export, guard, health, live, openapi, page, reports};
 /// The largest form or JSON body; reports have a limit of their own.
 const SMALL: usize = 64 * 1024;
 
-/// The paths of the API, as the OpenAPI document writes them.
+/// The paths of the API, as the `OpenAPI` document writes them.
 pub(crate) const API: [(&str, &str); 15] = [
     ("get", "/api/v1/triage"),
     ("get", "/api/v1/tests"),

@@ -93,17 +93,15 @@ async fn run(
             let place = Arc::clone(&places).acquire_owned().await;
             (place, listener.accept().await)
         };
-        let (place, stream) = tokio::select! {
-            (place, accepted) = next => match accepted {
-                Ok((stream, _)) => (place, stream),
-                Err(_) => {
-                    // Too many open files, or a client that is gone already: others may do better.
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                }
-            },
+        let (place, accepted) = tokio::select! {
+            next = next => next,
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Too many open files, or a client that is gone already: others may do better.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
         };
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

@@ -1,5 +1,5 @@
 //! The suite or a release as a whole: the paper's curves for this team's data (Rehman 2019, Ch. 4), and how
-//! many builds flaky tests hit (RootFinder 2019, Table 1).
+//! many builds flaky tests hit (`RootFinder` 2019, Table 1).
 
 use std::sync::{Arc, Mutex};
 

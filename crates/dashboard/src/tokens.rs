@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -132,7 +132,7 @@ impl TokenFile {
 
     /// All tokens, as the file has them now. A file that is broken or gone has none.
     pub fn tokens(&self) -> Vec<Token> {
-        let mut known = self.known.lock().expect("nobody panics with it");
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let data = fs::metadata(&self.path);
         let stamp = data
             .and_then(|data| Ok((data.modified()?, data.len())))

@@ -1,4 +1,7 @@
 //! The failures of a day, the most suspicious first (Rehman 2019, 5.1 and Figure 12).
+//!
+//! The paper's rule forgets a fault that lasts: after some bad days its failures are what is usual. So a test that
+//! has become unstable by the evidence stands in the first list too.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -100,6 +103,8 @@ pub(crate) struct Line {
     pub(crate) reported_bug: Option<String>,
     pub(crate) fault: Option<Fault>,
     pub(crate) is_quarantined: bool,
+    /// Whether the evidence said on that day that it fails more often than in its baseline.
+    pub(crate) is_unstable: bool,
     pub(crate) owner: String,
     #[serde(skip)]
     is_anomaly: bool,
@@ -134,8 +139,9 @@ impl Triage {
             failures.retain(|one| one.run.provenance.environment == *only);
         }
         let mut lines = to_lines(store, snapshot, known, (day, failures))?;
-        let (first, second): (Vec<Line>, Vec<Line>) =
-            lines.drain(..).partition(|line| line.is_anomaly);
+        let (first, second): (Vec<Line>, Vec<Line>) = lines
+            .drain(..)
+            .partition(|line| line.is_anomaly || line.is_unstable);
         Ok(Self {
             day: Some(dates::to_text(day)),
             last_day: Some(dates::to_text(last)),
@@ -206,6 +212,9 @@ fn to_lines(
             .rev()
             .filter_map(|one| snapshot.said.faults.get(&one.run.number));
         line.fault = faults.into_iter().next().cloned();
+        line.is_unstable = known.instabilities[place]
+            .flagged
+            .is_some_and(|flagged| flagged <= day);
         let quarantined = &snapshot.said.quarantined;
         line.is_quarantined = numbers.iter().any(|one| quarantined.contains_key(one));
         let place = u32::try_from(place).unwrap_or(u32::MAX);
@@ -285,6 +294,7 @@ fn to_line(entry: &Entry, failures: &[KeptFailure], anomaly: Anomaly) -> Line {
         reported_bug: last.run.bug.clone(),
         fault: None,
         is_quarantined: false,
+        is_unstable: false,
         owner: String::new(),
         is_anomaly: anomaly.is_anomaly(),
         reports: Vec::new(),

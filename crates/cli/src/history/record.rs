@@ -58,12 +58,11 @@ enum Taker {
 pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<Exit> {
     let wish = to_wish(args)?;
     let (files, empty) = find_files(&args.files)?;
-    let mut taker = match &args.to {
-        Some(url) => Taker::Server(Sender::new(url)?),
-        None => {
-            let (store, _) = place::open(args.place.store.as_deref(), None, Missing::Make)?;
-            Taker::Store(Box::new(store))
-        }
+    let mut taker = if let Some(url) = &args.to {
+        Taker::Server(Sender::new(url)?)
+    } else {
+        let (store, _) = place::open(args.place.store.as_deref(), None, Missing::Make)?;
+        Taker::Store(Box::new(store))
     };
     let bar = progress(files.len());
     // What leads to no file costs the others nothing.

@@ -1,5 +1,6 @@
 //! `unflake record --to`: sends reports to a server, with patience, and never one that it has taken.
 
+use std::fmt::Write;
 use std::io::Read;
 use std::thread;
 use std::time::Duration;
@@ -280,7 +281,12 @@ fn cut(name: &str) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::new();
+    for byte in bytes {
+        // Writing into a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 fn to_skipped(skip: ServerSkip) -> Skipped {

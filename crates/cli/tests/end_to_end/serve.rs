@@ -5,6 +5,7 @@ mod crash;
 mod locked;
 mod sending;
 
+use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -132,12 +133,17 @@ pub(super) fn junit(time: &str, cases: &[(&str, Option<&str>)]) -> String {
     };
     let mut xml = format!("<testsuites><testsuite name=\"s\" timestamp=\"{time}\">");
     for (name, failure) in cases {
-        xml += &format!(
+        let _ = write!(
+            xml,
             "<testcase classname=\"shop\" name=\"{}\" time=\"0.1\">",
             escape(name)
         );
         if let Some(message) = failure {
-            xml += &format!("<failure message=\"{}\">text</failure>", escape(message));
+            let _ = write!(
+                xml,
+                "<failure message=\"{}\">text</failure>",
+                escape(message)
+            );
         }
         xml += "</testcase>";
     }

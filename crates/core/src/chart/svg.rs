@@ -78,12 +78,18 @@ fn write_axes(svg: &mut String, chart: &Chart, frame: Frame) {
     }
     for (at, name) in &chart.marks {
         let x = over(frame, *at);
+        // A name that would leave the picture stands on the other side.
+        let (side, anchor) = if x > WIDTH * 0.75 {
+            (-4.0, "end")
+        } else {
+            (4.0, "start")
+        };
         push(
             svg,
             &format!(
                 "<line class=\"mark\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\">{}</text>",
-                x + 4.0,
+             <text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" text-anchor=\"{anchor}\">{}</text>",
+                x + side,
                 TOP + 10.0,
                 escape(name)
             ),

@@ -43,7 +43,7 @@ fn page(who: &Who, next: &Next) -> Markup {
                 (table(next))
                 p.faint { (words::count(next.tests.len() as u64)) " of " (words::plural(next.all, "test", "tests")) }
             }
-        } @else { (parts::no_runs()) }
+        } @else { (parts::no_runs(who)) }
     };
     frame(who, "Next", "/next", &main)
 }

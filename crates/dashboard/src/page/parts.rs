@@ -74,12 +74,12 @@ pub(crate) fn empty(title: &str, text: &Markup) -> Markup {
 }
 
 /// How to get runs into a history that has none.
-pub(crate) fn no_runs() -> Markup {
+pub(crate) fn no_runs(who: &Who) -> Markup {
     empty(
         "No runs yet",
         &html! {
             "Send a report, and it shows up here:"
-            pre { code { "unflake record --to http://127.0.0.1:7777 build/reports" } }
+            pre { code { "unflake record --to " (who.address) " build/reports" } }
             "Or let " code { "unflake run" } " add its own runs to this history."
         },
     )

@@ -44,7 +44,7 @@ fn page(who: &Who, found: &Quarantine) -> Markup {
         } @else { (table(who, &found.residents)) }
         section aria-labelledby="use" {
             h2 #use { "Have " code { "unflake run" } " honour it" }
-            pre { code { "unflake run --quarantine http://127.0.0.1:7777" } }
+            pre { code { "unflake run --quarantine " (who.address) } }
             p.faint {
                 "Or keep " a href="/api/v1/quarantine.toml" { "the list as a file" } " in the repository, as "
                 code { "unflake-quarantine.toml" } "."

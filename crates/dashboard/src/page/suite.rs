@@ -55,7 +55,7 @@ fn page(who: &Who, suite: &Suite) -> Markup {
             @if !suite.releases.is_empty() { (choice(suite)) }
             (facts(suite))
             div.charts { @for chart in &suite.charts { (PreEscaped(svg::write_inline(chart))) } }
-        } @else { (parts::no_runs()) }
+        } @else { (parts::no_runs(who)) }
     };
     frame(who, &title, "/suite", &main)
 }

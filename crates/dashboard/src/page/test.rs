@@ -111,7 +111,7 @@ fn signatures(test: &OneTest) -> Markup {
                 details.signature id={ "signature-" (place) } open[place == 0] {
                     summary {
                         span.count { (words::count(one.count as u64)) "×" } " "
-                        @if one.signature.is_empty() { em { "no message" } } @else { (words::visible(&one.signature)) }
+                        @if one.text.is_empty() { em { "no message" } } @else { (words::visible(&one.text)) }
                         " " span.faint { "last " (words::moment(one.last)) }
                     }
                     @if !one.example.is_empty() { pre { (words::visible(&one.example)) } }

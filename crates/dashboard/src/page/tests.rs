@@ -50,7 +50,7 @@ fn page(who: &Who, list: &TestsList) -> Markup {
                 (table(list))
                 (pages(list))
             }
-        } @else { (parts::no_runs()) }
+        } @else { (parts::no_runs(who)) }
     };
     frame(who, "Tests", "/tests", &main)
 }

@@ -1,6 +1,7 @@
 //! The board: last night's failures, the most suspicious first.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use axum::extract::{Query, State};
@@ -58,7 +59,7 @@ fn page(who: &Who, found: &Triage) -> Markup {
             (list(who, found, &found.potential_flaky_failures, &FLAKY))
         } @else {
             h1 { "Triage" }
-            (parts::no_runs())
+            (parts::no_runs(who))
         }
     };
     frame(who, "Triage", "/", &main)
@@ -113,7 +114,8 @@ pub(crate) fn encode(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             safe.push(char::from(byte));
         } else {
-            safe.push_str(&format!("%{byte:02X}"));
+            // Writing into a string cannot fail.
+            let _ = write!(safe, "%{byte:02X}");
         }
     }
     safe
@@ -144,7 +146,8 @@ struct Titles {
 const FAULTS: Titles = Titles {
     id: "faults",
     title: "Potential product faults",
-    about: "They failed in a larger share of the day's runs than on nearly all of the 30 days before.",
+    about: "They failed in a larger share of the day's runs than on nearly all of the 30 days before, or fail more \
+            often than in their baseline.",
     none: "No failure stands out against the month before.",
 };
 
@@ -221,6 +224,7 @@ fn row(who: &Who, found: &Triage, line: &Line) -> Markup {
             td.number data-name="Priority" { (words::percent(line.priority)) }
             td.wide data-name="Test" {
                 (parts::test_link(line.number, &line.test, line.copy))
+                @if line.is_unstable { " " (parts::tag("bad", "unstable")) }
                 @if line.is_quarantined { " " (parts::tag("quiet", "quarantined")) }
                 @if let Some(verdict) = &line.verdict { " " (verdict_tag(verdict, line.rung.as_deref())) }
                 @if let Some(signature) = &line.signature {

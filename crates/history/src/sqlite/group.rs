@@ -39,10 +39,12 @@ impl Sqlite {
                 writer.write(&batch).map_err(trouble)?;
             }
             let runs = writer.runs;
-            builder = writer
-                .end(digest)
-                .map_err(trouble)?
-                .expect("nobody else writes, and the digest was not there");
+            let ended = writer.end(digest).map_err(trouble)?;
+            // Nobody else writes, and the digest was not there a moment ago.
+            builder = ended.ok_or_else(|| StoreError::Damaged {
+                path: path.clone(),
+                source: "its list of sources contradicts itself".into(),
+            })?;
             results.push(Appended::Added { runs });
         }
         transaction.commit().map_err(trouble)?;

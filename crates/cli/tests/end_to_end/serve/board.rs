@@ -199,11 +199,12 @@ fn a_test_in_quarantine_does_not_fail_a_run_and_leaves_by_evidence() {
         "test_a.py",
         "def test_fine(): pass\ndef test_broken(): assert False\n",
     )]);
-    let lines: String = (1..=3)
-        .map(|day| {
-            format!("{{\"test\": \"test_a.test_broken\", \"time\": \"2026-06-0{day}\", \"verdict\": \"failed\"}}\n")
-        })
-        .collect();
+    let mut lines = String::new();
+    for day in 1..=3 {
+        let time = format!("2026-06-0{day}");
+        let line = json!({"test": "test_a.test_broken", "time": time, "verdict": "failed"});
+        writeln!(lines, "{line}").unwrap();
+    }
     server.post("/api/v1/reports", "application/x-ndjson", &lines);
     let (report, run) = project.run_json(&python, &["--quarantine", &server.url]);
     assert_eq!(
@@ -285,14 +286,11 @@ fn a_test_in_quarantine_does_not_fail_a_run_and_leaves_by_evidence() {
 
 fn leave_by_evidence(server: &Server, number: u64) {
     let now = unflake_history::dates::now();
-    let lines: String = (1..=80)
-        .map(|at| {
-            format!(
-                "{{\"test\": \"test_a.test_broken\", \"time\": {}, \"verdict\": \"passed\"}}\n",
-                now + at
-            )
-        })
-        .collect();
+    let mut lines = String::new();
+    for at in 1..=80 {
+        let line = json!({"test": "test_a.test_broken", "time": now + at, "verdict": "passed"});
+        writeln!(lines, "{line}").unwrap();
+    }
     let (status, answer) = server.post("/api/v1/reports", "application/x-ndjson", &lines);
     assert_eq!((status, &answer["runs"]), (201, &json!(80)), "{answer}");
     // The next report is written after the quarantine was looked at.
