@@ -10,11 +10,11 @@ use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::Store;
 
 use crate::explain::explain;
-use crate::history::dates;
 use crate::settings::Settings;
 use crate::why::args::WhyArgs;
 use crate::why::words::sentence;
 use crate::why::{Answer, Ranked};
+use unflake_history::dates;
 
 /// So many findings are kept.
 const TOP: usize = 3;
