@@ -61,6 +61,7 @@ pub mod triage;
 mod trunk;
 mod vm;
 mod watch;
+mod wire_result;
 pub mod wire_state;
 pub mod workspace;
 pub mod worktree;
