@@ -7,7 +7,7 @@ use unflake_core::test::TestId;
 use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
 
 use crate::happening::Fate;
-use crate::protocol::{Attempt, Ran, WireFixtures, WireOutcome};
+use crate::wire_result::{Attempt, Ran, WireFixtures, WireOutcome};
 
 /// How much of a dead VM's output is shown: its last lines, where an interpreter says why it died.
 const LAST_LINES: usize = 40;

@@ -5,7 +5,8 @@ use unflake_core::state::Piece;
 use unflake_core::trial::VmId;
 
 use crate::output::Output;
-use crate::protocol::{Collected, Inability, Parsed, Ran, StopKind};
+use crate::protocol::{Collected, Inability, Parsed};
+use crate::wire_result::{Ran, StopKind};
 use crate::wire_state::WirePlace;
 
 /// Something that happened to the fleet.

@@ -70,6 +70,7 @@ mod trunk;
 mod vm;
 mod watch;
 mod wire_delays;
+mod wire_result;
 pub mod wire_state;
 pub mod workspace;
 pub mod worktree;

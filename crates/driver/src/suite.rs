@@ -16,8 +16,9 @@ use unflake_core::trial::{Fixtures, Rung, Trial, VmId};
 
 use crate::asked::{Asked, last_lines};
 use crate::happening::{Fate, Happening};
-use crate::protocol::{Command, Name, Ran, StopKind, Target};
+use crate::protocol::{Command, Name, Target};
 use crate::session::{Halt, Session, Suspect};
+use crate::wire_result::{Ran, StopKind};
 
 /// How many tests a VM is told of at once.
 const BATCH: usize = 500;
