@@ -33,7 +33,7 @@ fn takes_two_classes(test: &TestId, culprits: &[Culprit], tests: &[Test]) -> boo
 
 #[cfg(test)]
 mod tests {
-    use unflake_core::order::Ends;
+    use unflake_core::order::answers::Ends;
 
     use super::*;
 
