@@ -110,21 +110,7 @@ impl Project {
     /// The process of a VM whose runner was installed in `folder`.
     pub(crate) fn process(&self, folder: &Utf8Path, start: &Command) -> io::Result<Process> {
         let module = &self.module;
-        let (is_alone, is_guest, is_watched) = match start {
-            Command::Start {
-                args, guest, watch, ..
-            } => (!args.is_empty(), *guest, *watch),
-            Command::Collect { .. }
-            | Command::Run { .. }
-            | Command::Rerun { .. }
-            | Command::Twice { .. }
-            | Command::Go {}
-            | Command::Mark {}
-            | Command::Compare { .. }
-            | Command::Locate { .. }
-            | Command::Fork { .. }
-            | Command::Finish {} => (false, true, false),
-        };
+        let (is_alone, is_guest, is_watched) = wishes(start);
         let mut process = Process::new("/bin/sh");
         process.args(["-c", BOOTSTRAP, "unflake"]).arg(&module.java);
         let own = module.jvm_args.iter();
@@ -251,6 +237,25 @@ impl Project {
             Some((from, to)) => text.replace(from.as_str(), to.as_str()),
             None => text.to_owned(),
         }
+    }
+}
+
+/// Whether a VM is for some tests only, whether it is not the first, and whether it is to say what it uses.
+fn wishes(start: &Command) -> (bool, bool, bool) {
+    match start {
+        Command::Start {
+            args, guest, watch, ..
+        } => (!args.is_empty(), *guest, *watch),
+        Command::Collect { .. }
+        | Command::Run { .. }
+        | Command::Rerun { .. }
+        | Command::Twice { .. }
+        | Command::Go {}
+        | Command::Mark {}
+        | Command::Compare { .. }
+        | Command::Locate { .. }
+        | Command::Fork { .. }
+        | Command::Finish {} => (false, true, false),
     }
 }
 
