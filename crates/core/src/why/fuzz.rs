@@ -15,7 +15,7 @@ use crate::sequential::{Sequential, Tally};
 /// into time-outs that have nothing to do with it.
 const LENGTHS: [u32; 3] = [50, 200, 1000];
 /// So many delays, about, are in one run of the search.
-const MOST_AT_ONCE: usize = 24;
+const MOST_AT_ONCE: f64 = 24.0;
 /// So often, at most, one set is asked before it is taken for one that does not do it.
 const MOST_RUNS: u32 = 10;
 /// So many runs, at least, may be made to find the fewest delays.
@@ -203,7 +203,8 @@ impl Fuzz {
             candidates.into_iter().partition(|point| point.is_plain);
         let mut chosen = Vec::new();
         for (points, rate) in [(special, share_of(late)), (plain, 0.25)] {
-            let most = MOST_AT_ONCE as f64 / points.len().max(1) as f64;
+            let count = u32::try_from(points.len().max(1)).unwrap_or(u32::MAX);
+            let most = MOST_AT_ONCE / f64::from(count);
             let picked = points
                 .into_iter()
                 .filter(|_| chance.random_bool(f64::min(rate, most)));

@@ -125,7 +125,7 @@ impl Evidence {
             counts[side as usize] = 1;
             self.values.push(Value {
                 hash: text.hash,
-                text: text.text.into(),
+                text: text.words.into(),
                 is_exception,
                 counts,
             });
@@ -135,7 +135,7 @@ impl Evidence {
 
 /// A text of a trace, looked at once however many calls return it.
 struct Text<'a> {
-    text: &'a str,
+    words: &'a str,
     hash: u64,
     /// If it is a number.
     number: Option<f64>,
@@ -147,7 +147,7 @@ impl<'a> Text<'a> {
         text.hash(&mut hasher);
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
         Self {
-            text,
+            words: text,
             hash: hasher.finish(),
             number,
         }
@@ -323,7 +323,7 @@ impl Ledger {
             .filter(is_call)
             .map(|at| (end(at), at))
             .collect();
-        by_end.sort();
+        by_end.sort_unstable();
         for (_, at) in &by_end {
             self.name_end(rows[*at] as usize);
         }

@@ -136,26 +136,7 @@ impl Ledger {
         if chance > BY_CHANCE {
             return None;
         }
-        // A threshold was chosen so that it tells most: each could have been another one.
-        let has_threshold = matches!(
-            predicate.claim,
-            Claim::AtMost(_)
-                | Claim::AtLeast(_)
-                | Claim::Slow(_)
-                | Claim::Fast(_)
-                | Claim::After(_)
-        );
-        let thresholds = if has_threshold {
-            self.runs[0] + self.runs[1]
-        } else {
-            1
-        };
-        let by_chance = chance * f64::from(thresholds) * f64::from(varying);
-        let by_doubt = if by_chance > BY_CHANCE_AMONG_ALL {
-            DOUBTFUL
-        } else {
-            1.0
-        };
+        let by_doubt = self.doubt(predicate, chance, varying);
         let by_claim = match (&predicate.claim, holds) {
             (Claim::Reached, _) => 0.5,
             (Claim::Slow(_) | Claim::Fast(_), _) => 0.8,
@@ -171,12 +152,45 @@ impl Ledger {
                 _,
             ) => 1.0,
         };
+        let by_kind = self.weight(predicate);
+        Some(strength * by_claim * by_kind * by_doubt)
+    }
+
+    /// Less than 1 if so many claims vary that as strong a one would hold by chance.
+    fn doubt(&self, predicate: &Predicate, chance: f64, varying: u32) -> f64 {
+        // A threshold was chosen so that it tells most: each could have been another one.
+        let has_threshold = matches!(
+            predicate.claim,
+            Claim::AtMost(_)
+                | Claim::AtLeast(_)
+                | Claim::Slow(_)
+                | Claim::Fast(_)
+                | Claim::After(_)
+        );
+        let thresholds = if has_threshold {
+            self.runs[0] + self.runs[1]
+        } else {
+            1
+        };
+        let by_chance = chance * f64::from(thresholds) * f64::from(varying);
+        if by_chance > BY_CHANCE_AMONG_ALL {
+            DOUBTFUL
+        } else {
+            1.0
+        }
+    }
+
+    /// How likely a call of this kind is a cause: what can be another each time, whatever the project
+    /// does, more than what follows from it.
+    fn weight(&self, predicate: &Predicate) -> f64 {
         let kind = self.sites[predicate.place.site as usize].kind;
         let is_order = matches!(predicate.claim, Claim::After(_));
         let is_time = matches!(predicate.claim, Claim::Slow(_) | Claim::Fast(_));
-        let by_kind = match kind {
+        match kind {
             // Whoever starts threads is ahead of them, or not, also in runs without any harm.
             Kind::Start if is_order => 0.7,
+            // Whoever starts a thread is ahead of it, or not; threads that did not start each other race.
+            _ if is_order && self.is_family(predicate) => 0.75,
             // An order is itself what the scheduler decides, whatever is called.
             _ if is_order => 0.8,
             Kind::Wait | Kind::Lock | Kind::Start if is_time => 0.9,
@@ -191,8 +205,7 @@ impl Ledger {
             | Kind::Io
             | Kind::Unordered
             | Kind::Leftover => 0.6,
-        };
-        Some(strength * by_claim * by_kind * by_doubt)
+        }
     }
 
     fn tell(&self, predicate: &Predicate, folded: usize, evidence: &Evidence) -> Difference {
@@ -276,24 +289,35 @@ impl Ledger {
         is_shuffled.then_some(Category::UnorderedCollection)
     }
 
+    /// Whether a thread was started by another, or by one that it started.
+    fn is_started(&self, thread: u32, by: u32) -> bool {
+        let mut at = self.parents[thread as usize];
+        while let Some(parent) = at {
+            if parent == by {
+                return true;
+            }
+            at = self.parents[parent as usize].filter(|next| *next != parent);
+        }
+        false
+    }
+
+    /// Whether an order is one between a thread and one that it started.
+    fn is_family(&self, predicate: &Predicate) -> bool {
+        let own = predicate.place.thread;
+        let Claim::After(other) = &predicate.claim else {
+            return false;
+        };
+        self.is_started(other.thread, own) || self.is_started(own, other.thread)
+    }
+
     /// Whoever does not wait for what it started waits too little; others meet by chance.
     fn thread_category(&self, predicate: &Predicate) -> Option<Category> {
         if self.threads.len() < 2 {
             return None;
         }
         let own = predicate.place.thread;
-        let is_started = |thread: u32, by: u32| {
-            let mut at = self.parents[thread as usize];
-            while let Some(parent) = at {
-                if parent == by {
-                    return true;
-                }
-                at = self.parents[parent as usize].filter(|next| *next != parent);
-            }
-            false
-        };
         let is_async = match &predicate.claim {
-            Claim::After(other) => is_started(other.thread, own),
+            Claim::After(other) => self.is_started(other.thread, own),
             // What was started took longer than whoever started it thought.
             Claim::Reached
             | Claim::Repeats
