@@ -43,7 +43,7 @@ h11            | 0.16.0 | 3.12 | 7.4.4 | | h11
 jinja2         | 3.1.6  | 3.12 | 9.0.2 | trio | tests
 marshmallow    | 3.26.1 | 3.11 | 9.0.2 | simplejson pytz | tests --deselect=tests/test_deserialization.py::TestFieldDeserialization::test_invalid_datetime_deserialization
 tenacity       | 9.0.0  | 3.12 | 9.0.2 | tornado typeguard | tests
-packaging      | 24.2   | 3.8  | 8.3.5 | pretend | tests/test_requirements.py tests/test_markers.py tests/test_tags.py tests/test_metadata.py
+packaging      | 24.2   | 3.8  | 8.3.5 | pretend | tests/test_tags.py tests/test_metadata.py
 attrs          | 25.3.0 | 3.12 | 9.0.2 | hypothesis cloudpickle | tests --hypothesis-seed=1
 more-itertools | 10.7.0 | 3.11 | 9.0.2 | | tests/test_recipes.py
 freezegun      | 1.5.5  | 3.12 | 7.4.4 | | tests

@@ -7,13 +7,14 @@ import sys
 import threading
 from collections import deque
 from types import CoroutineType
-from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Set, Tuple
 from weakref import WeakKeyDictionary
 
 from unflake_state_values import class_name
 from unflake_trace_file import (
     ALIVE,
     CALL,
+    CAUGHT,
     CUT,
     END,
     FIELDS,
@@ -28,13 +29,18 @@ from unflake_trace_file import (
 )
 from unflake_trace_kinds import LEFTOVER, WAIT, kind_of
 from unflake_trace_sites import FILES, PLACES, Place
-from unflake_trace_strand import CLOCK, Strand, make_functions
+from unflake_trace_strand import CLOCK, Memory, Strand, make_functions
 from unflake_trace_values import Values
 
 # More events are not written: a trace is to be read again, together with a hundred others.
 MOST_EVENTS = 4_000_000
 # So many numbers wait before they are written.
 BATCH = 8_000 * FIELDS
+# What is called where, by numbers that stay from run to run.
+SITES: List[Tuple[int, str, int]] = []
+SITE_NUMBERS: Dict[Tuple[int, str, str], Tuple[int, int]] = {}
+SITES_LOCK = threading.RLock()
+MEMORY, MAIN = Memory(), threading.get_ident()
 
 
 class Calls:
@@ -63,9 +69,9 @@ class Calls:
         self._file = TraceFile(self._path, self._process)
         self._queue: Deque[Record] = deque()
         self._writing = threading.Lock()
-        self._numbers = {kind: itertools.count() for kind in ("site", "thread", "extra")}
-        self._sites: Dict[Tuple[int, str, str], Tuple[int, int]] = {}
-        self._places: Dict[int, int] = {}
+        self._numbers = {kind: itertools.count() for kind in ("thread", "extra")}
+        self._told: Set[int] = set()
+        self._places: Set[int] = set()
         self._left = MOST_EVENTS
         self._is_closed = False
         self.values = Values(self._folder, self._put_text)
@@ -99,7 +105,9 @@ class Calls:
         return make_functions(strand, self.values)
 
     def _meet(self, name: str, parent: Optional[int]) -> Strand:
-        strand = Strand(self, name, self._thread(name, parent))
+        # The thread in which tests run is mostly the same: what is known of its places stays.
+        memory = MEMORY if self._ident() == MAIN and not self._strands else Memory()
+        strand = Strand(self, name, self._thread(name, parent), memory)
         before = self._strands.get(self._ident())
         self._strands[self._ident()] = strand
         if before is not None:
@@ -157,33 +165,37 @@ class Calls:
 
     def site(self, place: int, module: str, name: str) -> Tuple[int, int]:
         """The number and the kind of something that is called at a place."""
-        known = self._sites.get((place, module, name))
+        known = SITE_NUMBERS.get((place, module, name))
         if known is None:
             callee = name if module in ("builtins", "?") else f"{module}.{name}"
             kind = WAIT if module == "await" else kind_of(f"{module}.{name}")
-            known = self._put_site(self._place(place), callee.replace("await.", "await "), kind), kind
-            self._sites[place, module, name] = known
+            with SITES_LOCK:
+                known = SITE_NUMBERS[place, module, name] = (len(SITES), kind)
+                SITES.append((place, callee.replace("await.", "await "), kind))
         return known
 
-    def _place(self, place: int) -> int:
-        """Has a place and those around it told, and returns its number."""
+    def _tell_sites(self, numbers: Iterable[int]) -> None:
+        """Puts the sites that events name, and were not yet told, before them."""
+        for number in numbers:
+            if number < CAUGHT and number not in self._told:
+                place, callee, kind = SITES[number]
+                self._tell_place(place)
+                self._queue.append((SITE, number, place, printable(callee), kind))
+                self._told.add(number)  # Twice does no harm, and too late would.
+
+    def _tell_place(self, place: int) -> None:
+        """Has a place and those around it told."""
         if place not in self._places:
             inside = PLACES[place].inside
             if inside is not None:
-                self._place(inside)
-            self._places[place] = place
+                self._tell_place(inside)
             self._put_place(place, PLACES[place])
-        return place
+            self._places.add(place)
 
     def _put_place(self, number: int, place: Place) -> None:
         file, caller = printable(place.file), printable(place.caller)
         lines = place.line, place.last_line, place.column
         self._queue.append((PLACE, number, file, *lines, caller, place.inside))
-
-    def _put_site(self, place: int, callee: str, kind: int) -> int:
-        number = next(self._numbers["site"])
-        self._queue.append((SITE, number, place, printable(callee), kind))
-        return number
 
     def wait_site(self, place: int, value: Any) -> int:
         name = value.__qualname__ if type(value) is CoroutineType else class_name(type(value))
@@ -191,16 +203,18 @@ class Calls:
 
     def put_call(self, site: int, thread: int, start: int, end: int, value: Any) -> None:
         """A call that is told as a whole."""
+        self._tell_sites((site,))
         duration, raised = max(end - start, 0), 0
         self._queue.append((CALL, site, thread, 0, start, duration, raised, self._show(value)))
 
     def leftover(self, place: Tuple[str, int], what: str, number: int, now: int) -> None:
         """Something that the test has left over, as if a call had returned how much."""
         file, line = place
-        extra = len(PLACES) + next(self._numbers["extra"])
+        # Numbers that no place and no site can have.
+        extra = CAUGHT + next(self._numbers["extra"])
         self._put_place(extra, Place(file, line, line, 0, "", None, False, ""))
-        site = self._put_site(extra, what, LEFTOVER)
-        self.put_call(site, self.main.number, now, now, number)
+        self._queue.append((SITE, extra, extra, what, LEFTOVER))
+        self.put_call(extra, self.main.number, now, now, number)
 
     # --- writing --------------------------------------------------------------------------------
 
@@ -224,6 +238,7 @@ class Calls:
         # Texts and sites are in the queue before they are in an event.
         events = strand.events[:]
         del strand.events[: len(events)]
+        self._tell_sites(set(events[::FIELDS]))
         self._write_queue()
         if not events or self.is_cut:
             return

@@ -88,7 +88,7 @@ def find_attribute(receiver: Any, name: str) -> Tuple[str, str]:
     for one in (*(class_mro(receiver) if is_class else ()), *class_mro(kind)):
         found = class_dict(one).get(name, ABSENT)
         if found is not ABSENT:
-            return name_member(one, name, found)
+            return name_member(receiver if is_class else kind, name, found)
     found = ABSENT if is_class else instance_dict(receiver).get(name, ABSENT)
     if found is not ABSENT and is_code(found):
         return identify(found)[:2]
@@ -97,7 +97,7 @@ def find_attribute(receiver: Any, name: str) -> Tuple[str, str]:
 
 
 def name_member(owner: type, name: str, member: Any) -> Tuple[str, str]:
-    """Module and name of something in a class's dictionary."""
+    """Module and name of something that a class has; what is written in C goes by that class."""
     if type(member) is staticmethod or type(member) is classmethod:
         member = member.__func__
     if type(member) is types.FunctionType:

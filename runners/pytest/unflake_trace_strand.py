@@ -28,34 +28,48 @@ NOTHING = object()
 CLOCK = (time.perf_counter_ns,)
 
 
+class Memory:
+    """What a thread knows of places."""
+
+    def __init__(self) -> None:
+        # What was called last at each place, and its site; how many calls of it are told in a run.
+        self.last: List[Any] = []
+        self.sites: List[int] = []
+        self.limits: List[int] = []
+        # The sites at a place, by the addresses of what is called, which is kept for that.
+        self.known: Dict[Tuple[int, int], int] = {}
+        self.kept: List[Any] = []
+        self.grow()
+
+    def grow(self) -> int:
+        """Makes room for places of modules that were loaded meanwhile; for how many."""
+        more = len(PLACES) - len(self.last)
+        self.last.extend([None] * more)
+        self.sites.extend([0] * more)
+        self.limits.extend([MOST_PLAIN] * more)
+        return more
+
+
 class Strand:
     """A thread of the project's: its events that are not yet written, and what is known of its places."""
 
-    def __init__(self, calls: Any, name: str, number: int) -> None:
-        self.calls, self.name, self.number = calls, name, number
+    def __init__(self, calls: Any, name: str, number: int, memory: Memory) -> None:
+        self.calls, self.name, self.number, self._memory = calls, name, number, memory
         self.events: List[int] = []
         self.started: Dict[str, int] = {}  # How many threads each place has started.
-        size = len(PLACES)
-        # What was called last at each place, and its site; how many calls of it are still told.
-        self.last: List[Any] = [None] * size
-        self.sites: List[int] = [0] * size
-        self.left: List[int] = [MOST_PLAIN] * size
-        # The sites at a place, by the addresses of what is called, which is kept for that.
-        self._known: Dict[Tuple[int, int], int] = {}
-        self._kept: List[Any] = []
-        self.is_source: List[bool] = [False] * size
+        memory.grow()
+        self.last, self.sites, self._known = memory.last, memory.sites, memory.known
+        self.left = memory.limits[:]  # How many calls of each place are still told.
         # Of places that were called too often: what they returned last, how often that was something
         # else than before, and the code of the first such value.
-        self.repeated: List[Any] = [NOTHING] * size
+        self.repeated: List[Any] = [NOTHING] * len(self.left)
         self.changes: Dict[int, Tuple[int, int]] = {}
         self.caught = MOST_CAUGHT
 
     def grow(self) -> None:
         """Makes room for places of modules that were loaded meanwhile."""
+        self._memory.grow()
         more = len(PLACES) - len(self.left)
-        self.last.extend([None] * more)
-        self.sites.extend([0] * more)
-        self.is_source.extend([False] * more)
         self.repeated.extend([NOTHING] * more)
         self.left.extend([MOST_PLAIN] * more)
 
@@ -92,12 +106,12 @@ class Strand:
         self.last[place] = called
         if called is not None:
             self._known[place, id(called)] = site
-            self._kept.append(called)
+            self._memory.kept.append(called)
 
     def _find(self, place: int, module: str, name: str) -> int:
         site, kind = self.calls.site(place, module, name)
-        if kind != PLAIN and not self.is_source[place]:
-            self.is_source[place] = True
+        if kind != PLAIN and self._memory.limits[place] == MOST_PLAIN:
+            self._memory.limits[place] += MORE_OTHERS
             self.left[place] += MORE_OTHERS
         return int(site)
 

@@ -163,7 +163,7 @@ impl Session {
         }
         let firsts: Vec<TestId> = groups
             .iter()
-            .flat_map(|group| group.first().cloned())
+            .filter_map(|group| group.first().cloned())
             .collect();
         self.prepare_fresh_vms(&firsts)?;
         let wanted = self.wish.jobs.unwrap_or(1).min(groups.len());

@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import threading
 from types import ModuleType
 from typing import Any, Callable, Iterator, List, Optional
 
@@ -10,8 +11,11 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from tracing import Traced
+
 from unflake_channel import Message
 from unflake_state import State
+from unflake_trace import Finder
 
 
 class Project:
@@ -68,3 +72,17 @@ def shop(project: Project) -> ModuleType:
     """An empty module of the project."""
     module: ModuleType = project.load("")
     return module
+
+
+@pytest.fixture
+def traced(tmp_path: Any, monkeypatch: Any) -> Iterator[Traced]:
+    monkeypatch.setattr(threading.Thread, "start", threading.Thread.start)
+    found = Traced(tmp_path)
+    found.tracer._follow_threads()
+    finder = Finder(found.tracer)
+    sys.meta_path.insert(0, finder)
+    sys.path.insert(0, str(tmp_path))
+    yield found
+    sys.path.remove(str(tmp_path))
+    sys.meta_path.remove(finder)
+    sys.modules.pop("shop", None)
