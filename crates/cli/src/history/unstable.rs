@@ -246,7 +246,7 @@ fn write(question: &Question, summary: &Summary, rows: &[Row], mode: &str, plot:
     let mut text = question.opening();
     text += plot;
     let told = format!(
-        "\n\n{} of {} tests failed, {} became unstable (--mode {mode}): {} of those that failed need no look",
+        "\n\n{} of {} tests failed, {} became unstable (--mode {mode}): by that rule {} of those that failed need no look",
         table::count(summary.failed as u64),
         table::count(summary.tests as u64),
         table::count(summary.unstable as u64),
@@ -255,7 +255,7 @@ fn write(question: &Question, summary: &Summary, rows: &[Row], mode: &str, plot:
     text += &told;
     if summary.without_baseline > 0 {
         let new = table::count(summary.without_baseline as u64);
-        let told = format!("; {new} have no baseline");
+        let told = format!("; {new} have no baseline, and nothing is said of them");
         text += &told;
     }
     text += "\n";

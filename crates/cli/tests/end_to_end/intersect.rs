@@ -5,6 +5,7 @@
 //! its own change and none of the others.
 
 mod base;
+mod memory;
 mod repository;
 
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ use super::repository::{Repository, SURROUNDINGS};
 use crate::project::{Project, Python, Run};
 
 /// Runs unflake in a folder of a repository, with these arguments and variables.
-fn run(
+pub(super) fn run(
     project: &Project,
     python: &Path,
     arguments: &[&str],
@@ -31,7 +31,7 @@ fn run(
 }
 
 /// A repository with these files committed.
-fn repository(files: &[(&str, &str)]) -> (Repository, String) {
+pub(super) fn repository(files: &[(&str, &str)]) -> (Repository, String) {
     let repository = Repository::new();
     for (name, text) in files {
         repository.project.write(name, text);
@@ -41,7 +41,7 @@ fn repository(files: &[(&str, &str)]) -> (Repository, String) {
 }
 
 /// The verdict of the only finding, with its kind and how the test fares at the base.
-fn verdict(report: &Value) -> String {
+pub(super) fn verdict(report: &Value) -> String {
     let findings = report["findings"].as_array();
     let Some([finding]) = findings.map(Vec::as_slice) else {
         panic!("not one finding: {report:#}");
@@ -72,85 +72,6 @@ fn a_failure_that_the_base_has_too_is_older_than_the_change() {
         .write("shop.py", "def tax():\n    return 2 + 0\n");
     let (report, run) = run(&repository.project, &python, &[], &[]);
     assert_eq!(verdict(&report), "pre-existing fails-alike", "{run:#?}");
-}
-
-const BY_SWITCH: &str = "import os\n\n\ndef test_tax():\n    assert not os.environ.get('SWITCH')\n";
-
-#[test]
-fn a_pass_at_the_base_that_the_history_has_needs_no_run_there() {
-    let Some(python) = Python::Plain.find() else {
-        return;
-    };
-    let files = [("notes.py", "ONE = 1\n"), ("test_shop.py", BY_SWITCH)];
-    let (repository, _) = repository(&files);
-    let project = &repository.project;
-    let (_, passed) = run(project, &python, &[], &[]);
-    assert_eq!(passed.code, Some(0), "{passed:#?}");
-    project.write("notes.py", "ONE = 2\n");
-    let off = [("SWITCH", "1")];
-    let (report, failed) = run(project, &python, &[], &off);
-    assert_eq!(verdict(&report), "flaky untouched passed", "{failed:#?}");
-    let detail = report["findings"][0]["changes"]["at_base_detail"].as_str();
-    let detail = detail.unwrap_or_default();
-    assert!(detail.ends_with(", by the history"), "{failed:#?}");
-    // In CI nothing is run at the base, but what is known is known.
-    let (report, failed) = run(project, &python, &[], &[("SWITCH", "1"), ("CI", "true")]);
-    assert_eq!(verdict(&report), "flaky untouched passed", "{failed:#?}");
-    let (report, failed) = run(project, &python, &["--check-base"], &off);
-    assert_eq!(verdict(&report), "pre-existing fails-alike", "{failed:#?}");
-    let (report, failed) = run(project, &python, &["--no-record"], &off);
-    assert_eq!(verdict(&report), "pre-existing fails-alike", "{failed:#?}");
-}
-
-#[test]
-fn a_pass_with_other_changes_or_in_another_folder_says_nothing_about_the_base() {
-    let Some(python) = Python::Plain.find() else {
-        return;
-    };
-    let (repository, _) = repository(&[
-        ("notes.py", "ONE = 1\n"),
-        ("test_shop.py", BY_SWITCH),
-        ("other/pytest.ini", "[pytest]\n"),
-        ("other/test_shop.py", "def test_tax():\n    pass\n"),
-    ]);
-    let project = &repository.project;
-    project.write("notes.py", "ONE = 2\n");
-    let (_, dirty) = run(project, &python, &["--", "test_shop.py"], &[]);
-    assert_eq!(dirty.code, Some(0), "{dirty:#?}");
-    repository.commit();
-    let mut elsewhere = project.unflake(&["run", "--python", python.to_str().unwrap()]);
-    let elsewhere = elsewhere.current_dir(project.path().join("other"));
-    let elsewhere = Run::of(elsewhere.envs(SURROUNDINGS).output().unwrap());
-    assert_eq!(elsewhere.code, Some(0), "{elsewhere:#?}");
-    project.write("notes.py", "ONE = 3\n");
-    let off = [("SWITCH", "1")];
-    let (report, failed) = run(project, &python, &["--", "test_shop.py"], &off);
-    assert_eq!(verdict(&report), "pre-existing fails-alike", "{failed:#?}");
-}
-
-#[test]
-fn a_run_at_the_base_is_remembered_as_one_of_the_base() {
-    let Some(python) = Python::Plain.find() else {
-        return;
-    };
-    let text =
-        "import pathlib\n\n\ndef test_tax():\n    assert not pathlib.Path('local.txt').exists()\n";
-    let files = [
-        ("notes.py", "ONE = 1\n"),
-        ("test_shop.py", text),
-        (".gitignore", "local.txt\n"),
-    ];
-    let (repository, base) = repository(&files);
-    let project = &repository.project;
-    project.write("notes.py", "ONE = 2\n");
-    project.write("local.txt", "");
-    for detail in [false, true] {
-        let (report, failed) = run(project, &python, &[], &[]);
-        let changes = &report["findings"][0]["changes"];
-        assert_eq!(changes["at_base"], "passed", "{failed:#?}");
-        assert_eq!(changes["at_base_detail"].is_string(), detail, "{failed:#?}");
-        assert_eq!(changes["base"], base.as_str());
-    }
 }
 
 #[test]
