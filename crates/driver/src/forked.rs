@@ -39,7 +39,7 @@ mod tests {
 
     fn culprit(tests: &[&str]) -> Culprit {
         Culprit {
-            tests: tests.iter().map(|name| TestId::new(*name)).collect(),
+            tests: tests.iter().map(|name| TestId::new(name)).collect(),
             is_ordered: false,
             ends: Ends::default(),
         }
@@ -50,7 +50,11 @@ mod tests {
         let test = TestId::new("shop.ATest#b");
         let own = culprit(&["shop.ATest$Inside#a"]);
         let foreign = culprit(&["shop.ATest#a", "shop.BTest#a"]);
-        assert!(takes_two_classes(&test, &[foreign.clone()], &[]));
+        assert!(takes_two_classes(
+            &test,
+            std::slice::from_ref(&foreign),
+            &[]
+        ));
         assert!(!takes_two_classes(&test, &[foreign, own], &[]));
     }
 

@@ -59,19 +59,13 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
     text.push('\n');
     let label = finding.verdict.label().to_uppercase();
     let label = colour(finding.verdict).apply_to(format!("{label:<10}"));
-    let _ = writeln!(
-        text,
-        "{label} {}",
-        style(printable(finding.test.name())).bold()
-    );
+    let name = style(printable(finding.test.name())).bold();
+    let _ = writeln!(text, "{label} {name}");
     let _ = writeln!(text, "           {}", finding.verdict.meaning());
     if let Some(quarantined) = report.quarantine.of(&finding.test) {
         let title = style("quarantined").yellow();
-        let _ = writeln!(
-            text,
-            "           {title} {}",
-            printable(&describe(quarantined))
-        );
+        let words = printable(&describe(quarantined));
+        let _ = writeln!(text, "           {title} {words}");
     }
     if finding.is_latent {
         let line =
@@ -87,29 +81,28 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
             write_trial(text, first.take(), trial);
         }
     }
+    write_reasons(text, report, finding);
+    write_commands(text, report, finding);
+    write_failure(text, finding);
+}
+
+/// What the finding has to do with: changes, other tests, files, and what was seen to help.
+fn write_reasons(text: &mut String, report: &Report, finding: &Finding) {
     let changes = finding.comparison.iter().flat_map(changes::describe);
     for (place, line) in changes.enumerate() {
         let title = if place == 0 { "changes:" } else { "        " };
-        let _ = writeln!(
-            text,
-            "           {} {}",
-            style(title).dim(),
-            printable(&line)
-        );
+        write_titled(text, title, &line);
     }
     for (title, line) in order::describe(finding) {
-        let title = style(format!("{title}:")).dim();
-        let _ = writeln!(text, "           {title} {}", printable(&line));
+        write_titled(text, &format!("{title}:"), &line);
     }
     if !finding.left_behind.is_empty() {
-        let title = style("it changed:").dim();
         let files = printable(&finding.left_behind.join(", "));
-        let _ = writeln!(text, "           {title} {}", cut(&files, 200));
+        write_titled(text, "it changed:", &cut(&files, 200));
     }
     if finding.verdict.depends_on_order() && finding.dependence.is_none() {
         let command = report.invocation.order(report, finding);
-        let title = style("which tests does it depend on:").dim();
-        let _ = writeln!(text, "           {title} {}", printable(&command));
+        write_titled(text, "which tests does it depend on:", &command);
     }
     if let Some(fix) = finding.cause.as_ref().and_then(|cause| cause.fix.as_ref()) {
         let title = style("a change that was seen to help:").dim();
@@ -118,39 +111,34 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
             let _ = writeln!(text, "             {}", line.trim_end());
         }
     }
-    let repeat = report.invocation.repeat(report, finding);
-    let _ = writeln!(
-        text,
-        "           {} {}",
-        style("repeat:").dim(),
-        printable(&repeat)
-    );
-    if let Some(why) = report.invocation.why(finding) {
-        let _ = writeln!(
-            text,
-            "           {} {}",
-            style("why:").dim(),
-            printable(&why)
-        );
+}
+
+/// How to see it again, with unflake and without.
+fn write_commands(text: &mut String, report: &Report, finding: &Finding) {
+    let invocation = &report.invocation;
+    write_titled(text, "repeat:", &invocation.repeat(report, finding));
+    if let Some(why) = invocation.why(finding) {
+        write_titled(text, "why:", &why);
     }
-    if let Some([first, second]) = report.invocation.recipe(report, finding) {
+    let recipes = [
+        invocation.recipe(report, finding),
+        invocation.order_recipe(report, finding),
+    ];
+    for recipe in recipes.iter().flatten() {
         let title = style("with plain pytest:").dim();
         let _ = writeln!(text, "           {title}");
-        let _ = writeln!(text, "             {}", printable(&first));
-        let _ = writeln!(text, "             {}", printable(&second));
+        for line in recipe {
+            let _ = writeln!(text, "             {}", printable(line));
+        }
     }
-    if let Some([alone, after]) = report.invocation.order_recipe(report, finding) {
-        let title = style("with plain pytest:").dim();
-        let _ = writeln!(text, "           {title}");
-        let _ = writeln!(text, "             {}", printable(&alone));
-        let _ = writeln!(text, "             {}", printable(&after));
-    }
-    let mut failed = finding
-        .trials
-        .iter()
-        .filter(|trial| trial.outcome.is_failure());
+}
+
+/// The first failure in its own words, unless it is forgiven.
+fn write_failure(text: &mut String, finding: &Finding) {
+    let mut failed = finding.trials.iter();
+    let first = failed.find(|trial| trial.outcome.is_failure());
     if !finding.verdict.is_flaky()
-        && let Some(first) = failed.next()
+        && let Some(first) = first
     {
         if matches!(first.rung, Rung::Again(_)) {
             let title = style("the second run:").dim();
@@ -159,6 +147,11 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         write_block(text, &first.account.text);
         write_block(text, &first.account.output);
     }
+}
+
+fn write_titled(text: &mut String, title: &str, line: &str) {
+    let title = style(title).dim();
+    let _ = writeln!(text, "           {title} {}", printable(line));
 }
 
 /// So many leftovers are shown; JSON has all.

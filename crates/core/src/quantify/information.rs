@@ -63,13 +63,7 @@ impl Belief {
     }
 
     /// What the next run is expected to tell, in nats.
-    ///
-    /// Without a baseline there is nothing that could have changed. A run then tells of the rate, about
-    /// 1 / 2(r + 1) after r runs; that is weighed as a change is.
     pub fn gain(self) -> f64 {
-        if self.baseline.runs() == 0 {
-            return CHANGED / (2.0 * (to_float(self.current.runs()) + 1.0));
-        }
         let (new, old) = self.predictions();
         let changed = self.changed();
         let mixed = changed * new + (1.0 - changed) * old;
@@ -97,13 +91,6 @@ fn entropy(probability: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_test_without_a_baseline_is_worth_less_with_each_run() {
-        let belief = |runs| Belief::new(Sample::default(), Sample::new(0, runs));
-        let gains: Vec<f64> = (0..5).map(|runs| belief(runs).gain()).collect();
-        assert!(gains.is_sorted_by(|one, next| one > next), "{gains:?}");
-    }
 
     #[test]
     fn a_first_failure_makes_a_test_interesting_and_certainty_makes_it_dull() {
