@@ -23,6 +23,7 @@ demo: build $(DEMO_VENV)/ready
 	@cd examples/shop && SHOP_COUNTERS=$(CACHE)/shop.json \
 		$(CARGO_TARGET_DIR)/release/unflake run --python $(DEMO_VENV); \
 		code=$$?; echo; echo "exit code $$code: one test is really broken, three are flaky"; test $$code -eq 1
+	@echo; echo "the triage board: make board"
 
 # The triage board on a made-up history.
 board: build

@@ -53,9 +53,6 @@ impl Metrics {
     pub(crate) fn write(&self, gauges: Gauges) -> String {
         let mut text = String::new();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let family = |name: &str, kind: &str, help: &str| {
-            format!("# HELP {name} {help}\n# TYPE {name} {kind}\n")
-        };
         text += &family(
             "unflake_reports_total",
             "counter",
@@ -104,7 +101,12 @@ impl Metrics {
             text += &family(name, "gauge", help);
             let _ = writeln!(text, "{name} {value}");
         }
-        text += &family(
+        self.write_requests(&mut text);
+        text
+    }
+
+    fn write_requests(&self, text: &mut String) {
+        *text += &family(
             "unflake_http_requests_total",
             "counter",
             "Requests by route and status.",
@@ -116,7 +118,7 @@ impl Metrics {
                 "unflake_http_requests_total{{route=\"{route}\",status=\"{status}\"}} {count}"
             );
         }
-        text += &family(
+        *text += &family(
             "unflake_http_seconds",
             "histogram",
             "Time to answer by route.",
@@ -135,6 +137,10 @@ impl Metrics {
                  unflake_http_seconds_count{{route=\"{route}\"}} {all}"
             );
         }
-        text
     }
+}
+
+/// What stands before the values of one name.
+fn family(name: &str, kind: &str, help: &str) -> String {
+    format!("# HELP {name} {help}\n# TYPE {name} {kind}\n")
 }

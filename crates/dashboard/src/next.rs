@@ -4,13 +4,13 @@ use serde::Serialize;
 use unflake_core::quantify::information::Belief;
 use unflake_core::quantify::rerun_order::{Candidate, LEAST_SECONDS, RerunOrder, rank};
 
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Known, Snapshot};
 
 /// So many tests are named.
 const SHOWN: usize = 50;
 
 /// What to run again.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Next {
     pub(crate) period: Option<String>,
     pub(crate) tests: Vec<Row>,
@@ -19,7 +19,7 @@ pub(crate) struct Next {
 }
 
 /// A test to run again.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) number: u32,
     pub(crate) test: String,
@@ -37,9 +37,12 @@ pub(crate) struct Row {
 
 impl Next {
     pub(crate) fn read(snapshot: &Snapshot) -> Self {
-        let Some(known) = &*snapshot.known else {
-            return Self::default();
-        };
+        let known = snapshot.known.as_ref().as_ref();
+        let found = known.map(|known| known.next.get_or_init(|| Self::of(known)).clone());
+        found.unwrap_or_default()
+    }
+
+    fn of(known: &Known) -> Self {
         // A test that does not run any more may be gone.
         let current: Vec<_> = known
             .entries

@@ -1,7 +1,7 @@
 //! What is known of all tests at one moment: counts, judgements and labels, computed once for many pages.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use unflake_core::quantify::normal::Level;
@@ -15,6 +15,7 @@ use unflake_history::store::{Store, StoreError};
 
 use crate::builds::Builds;
 use crate::labels::Said;
+use crate::next::Next;
 
 /// What is known at one moment.
 pub(crate) struct Snapshot {
@@ -38,6 +39,8 @@ pub(crate) struct Known {
     pub(crate) entries: Vec<Entry>,
     /// In the same order.
     pub(crate) instabilities: Vec<Instability>,
+    /// What to run next, which is computed when it is first asked for.
+    pub(crate) next: OnceLock<Next>,
     /// Where the entry of each number of the store is.
     places: HashMap<u32, u32>,
 }
@@ -107,6 +110,7 @@ impl Known {
             periods,
             entries,
             instabilities,
+            next: OnceLock::new(),
             places,
         }))
     }

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use unflake_core::quantify::anomaly::{Anomaly, BASELINE_DAYS, examine};
 use unflake_core::quantify::period::Period;
+use unflake_history::book::{Before, Entry};
+use unflake_history::dates;
 
 use super::question::{Head, Question, to_json};
 use super::rates::rest;
@@ -10,8 +12,6 @@ use super::{print, table};
 use crate::Exit;
 use crate::history_args::AnomaliesArgs;
 use crate::printable::printable;
-use unflake_history::book::{Before, Entry};
-use unflake_history::dates;
 
 #[derive(Serialize)]
 struct Answer {

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 use unflake_core::chart::Chart;
+use unflake_core::quantify::curve::{cumulative, share};
 use unflake_core::quantify::needed::{Aim, confidence as reached, runs, runs_by_wilson};
 use unflake_core::quantify::normal::cumulative as level_of;
 use unflake_core::quantify::sample::to_float;
+use unflake_history::book::{Before, Entry};
 
 use super::question::{Head, Question, to_json};
 use super::rates::{JsonLine, rest, to_data};
@@ -12,8 +14,6 @@ use super::{print, table};
 use crate::Exit;
 use crate::history_args::ConfidenceArgs;
 use crate::printable::printable;
-use unflake_core::quantify::curve::{cumulative, share};
-use unflake_history::book::{Before, Entry};
 
 #[derive(Serialize)]
 struct Answer {

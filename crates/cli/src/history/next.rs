@@ -6,6 +6,7 @@ use serde::Serialize;
 use unflake_core::quantify::information::Belief;
 use unflake_core::quantify::rerun_order::{Candidate, LEAST_SECONDS, RerunOrder, rank};
 use unflake_core::quantify::sample::Sample;
+use unflake_history::book::{Before, Entry};
 
 use super::question::{Head, Question, to_json};
 use super::rates::rest;
@@ -15,7 +16,6 @@ use crate::Exit;
 use crate::history_args::{NextArgs, OrderArg};
 use crate::printable::printable;
 use crate::report::seconds as to_words;
-use unflake_history::book::{Before, Entry};
 
 /// What a run is taken to cost where nobody has measured it: a test is quick until it was seen to be slow,
 /// else one that is known to be quick would be run over and over before any other had its first turn.

@@ -17,6 +17,7 @@ use unflake_core::trial::Trial;
 use unflake_driver::fleet::Interrupter;
 use unflake_driver::run_error::RunError;
 use unflake_driver::session::{Session, Wish};
+use unflake_history::book::Entry;
 
 use super::next::to_candidate;
 use super::question::Question;
@@ -29,7 +30,6 @@ use crate::history_args::NextArgs;
 use crate::printable::printable;
 use crate::report::seconds;
 use crate::settings::Settings;
-use unflake_history::book::Entry;
 
 type Current = Arc<Mutex<Option<Interrupter>>>;
 

@@ -2,17 +2,17 @@
 
 use serde::Serialize;
 use unflake_core::chart::{Chart, Line};
+use unflake_core::quantify::curve::share;
 use unflake_core::quantify::interval::{Interval, wilson};
 use unflake_core::quantify::quantile::quantile;
 use unflake_core::quantify::sample::Sample;
+use unflake_history::book::{Before, Entry};
 
 use super::question::{Head, Question, to_json};
 use super::{print, table};
 use crate::Exit;
 use crate::history_args::{RatesArgs, SortArg};
 use crate::printable::printable;
-use unflake_core::quantify::curve::share;
-use unflake_history::book::{Before, Entry};
 
 #[derive(Serialize)]
 struct Answer {

@@ -8,6 +8,7 @@ use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use unflake_history::dates;
 use unflake_history::import::{Columns, FileReport, Format, Input, Wish, import};
 use unflake_history::run::Provenance;
 use unflake_history::sqlite::{Missing, Sqlite};
@@ -20,7 +21,6 @@ use crate::Exit;
 use crate::explain::Trouble;
 use crate::history_args::{FormatArg, InputArg, RecordArgs};
 use crate::printable::printable;
-use unflake_history::dates;
 
 /// What is taken of a folder.
 const ENDINGS: [&str; 5] = ["xml", "csv", "tsv", "ndjson", "jsonl"];

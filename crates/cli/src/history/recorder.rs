@@ -16,12 +16,12 @@ use unflake_core::signature::signature;
 use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial};
 use unflake_history::batch::{Batch, Packer};
+use unflake_history::dates;
 use unflake_history::run::{Ended, More, Provenance, Row};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::{Refused, Source, Store, StoreError, digest_of};
 
 use super::whence;
-use unflake_history::dates;
 
 /// Runs are written this often, and when there are so many.
 const INTERVAL: Duration = Duration::from_secs(5);

@@ -9,6 +9,7 @@ use unflake_core::quantify::evidence::Evidence;
 use unflake_core::quantify::prior::Prior;
 use unflake_core::quantify::rerun_order::{Candidate, Recorded, RerunOrder, replay as play};
 use unflake_core::quantify::sample::{Sample, to_float};
+use unflake_history::book::Entry;
 use unflake_history::store::Store;
 
 use super::next::to_candidate;
@@ -16,7 +17,6 @@ use super::question::{Head, Question, to_json};
 use super::rates::{JsonLine, to_data};
 use super::{print, table};
 use crate::Exit;
-use unflake_history::book::Entry;
 
 /// A day in milliseconds.
 const DAY: i64 = 86_400_000;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use unflake_core::quantify::simulation::{Distribution, Plan, SimulatedRun, Simulation};
 use unflake_history::batch::{Batch, Packer};
+use unflake_history::dates;
 use unflake_history::run::{Ended, More, Provenance, Row};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::{Appended, Refused, Source, Store, digest_of};
@@ -17,7 +18,6 @@ use super::{place, print, table};
 use crate::Exit;
 use crate::explain::Trouble;
 use crate::history_args::{DistributionArg, SimulateArgs};
-use unflake_history::dates;
 
 pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<Exit> {
     let plan = to_plan(args)?;

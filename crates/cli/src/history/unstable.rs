@@ -3,9 +3,12 @@
 use serde::Serialize;
 use unflake_core::chart::Chart;
 use unflake_core::quantify::change_point::ChangePoint;
+use unflake_core::quantify::curve::{cumulative, difference, share};
 use unflake_core::quantify::prior::Prior;
 use unflake_core::quantify::sample::Sample;
 use unflake_core::quantify::unstable::{Course, Instability, Mode, examine, when};
+use unflake_history::book::{Before, Entry};
+use unflake_history::dates;
 use unflake_history::store::Store;
 
 use super::question::{Head, Question, to_json};
@@ -14,9 +17,6 @@ use super::{print, table};
 use crate::Exit;
 use crate::history_args::{ModeArg, PriorArg, UnstableArgs};
 use crate::printable::printable;
-use unflake_core::quantify::curve::{cumulative, difference, share};
-use unflake_history::book::{Before, Entry};
-use unflake_history::dates;
 
 /// A day in milliseconds.
 const DAY: i64 = 86_400_000;

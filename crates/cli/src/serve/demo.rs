@@ -194,13 +194,7 @@ fn to_rows(run: SimulatedRun, cluster: Option<u32>, today: i32) -> Vec<Row> {
     }
     let day = dates::day_of(run.time);
     let chance = mix([run.time, i64::from(run.test), 4]);
-    let kind = match (run.bug, cluster) {
-        (Some(bug), _) => u64::from(bug) + 1,
-        (None, Some(cluster)) => u64::from(cluster) * 5 + 2,
-        (None, None) => mix([0, i64::from(run.test), 5]),
-    };
-    let message = MESSAGES[usize::try_from(kind % 8).unwrap_or(0)];
-    let message = message.replace("{n}", &(40_000 + chance % 20_000).to_string());
+    let message = message(run, cluster, chance);
     let is_known = day < today - UNKNOWN_DAYS && run.bug.is_none_or(|bug| bug < 900);
     let passes_again = run.bug.is_none() && chance % 10 < 7;
     let verdict = match (run.bug, passes_again) {
@@ -237,6 +231,17 @@ fn to_rows(run: SimulatedRun, cluster: Option<u32>, today: i32) -> Vec<Row> {
         ..first
     };
     vec![first, rerun]
+}
+
+/// What a failure says: the same for one fault, and for tests that fail together.
+fn message(run: SimulatedRun, cluster: Option<u32>, chance: u64) -> String {
+    let kind = match (run.bug, cluster) {
+        (Some(bug), _) => u64::from(bug) + 1,
+        (None, Some(cluster)) => u64::from(cluster) * 5 + 2,
+        (None, None) => mix([0, i64::from(run.test), 5]),
+    };
+    let message = MESSAGES[usize::try_from(kind % 8).unwrap_or(0)];
+    message.replace("{n}", &(40_000 + chance % 20_000).to_string())
 }
 
 struct Demo {
