@@ -1,12 +1,15 @@
 """What is recorded of calls."""
 
+import ast
 import os
 from typing import Any
 
+from _pytest.assertion import rewrite
 from trace_reading import read
 from tracing import Item, Traced
 
 from unflake_trace_kinds import IO, PLAIN, RANDOMNESS, TIME, WAIT, kind_of
+from unflake_trace_sites import instrument
 from unflake_trace_strand import MOST_PLAIN
 
 
