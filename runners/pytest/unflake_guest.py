@@ -13,6 +13,7 @@ import pytest
 
 from unflake_channel import Channel, Message, StackDump, clean
 from unflake_forks import Forks
+from unflake_installed import installed
 from unflake_items import Bypass, Items
 
 PROTOCOL = 1
@@ -157,6 +158,8 @@ class Guest:
             positional=[clean(str(path)) for path in config.option.file_or_dir or []],
             left_out=self._left_out,
             imported_from=import_roots(),
+            # A watched guest would seem to have looked at all that.
+            installed=None if self._is_guest else installed(str(config.rootdir)),
         )
 
     def _serve(self, session: Any) -> None:

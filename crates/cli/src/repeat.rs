@@ -320,6 +320,7 @@ mod tests {
             jobs: 1,
             replay: vec!["--randomly-seed=7".to_owned()],
             options: vec!["-k".to_owned(), "a b".to_owned()],
+            installed: None,
         }));
         report
     }

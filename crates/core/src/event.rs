@@ -141,6 +141,9 @@ pub struct Listing {
     pub replay: Vec<String>,
     /// The user's framework arguments without the paths and ids among them.
     pub options: Vec<String>,
+    /// The language, the framework and what else is installed beside the project, each with its version; `None`
+    /// if nobody can say.
+    pub installed: Option<Vec<String>>,
 }
 
 /// A file or folder that the framework could not collect.

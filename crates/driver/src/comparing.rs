@@ -16,6 +16,7 @@ use unflake_core::verdict::{Blame, Verdict};
 use crate::difference::{CheckBase, Difference, DifferenceError, Workshop};
 use crate::facts::{Facts, Ground};
 use crate::git::Repository;
+use crate::memory::Asked;
 use crate::protocol::Command;
 use crate::run_error::RunError;
 use crate::session::{Halt, Session};
@@ -174,10 +175,13 @@ impl Session {
         if !self.is_watched_failure(at) {
             intersection.unknowns.push(Unknown::AnotherFailure);
         }
-        let at_base = match (self.recall_pass(at, &difference), self.why_no_check(at)) {
-            (Some(time), _) => AtBase::PassedBefore { time },
-            (None, Some(why)) => AtBase::NotChecked { why },
-            (None, None) => self.check_base(at, &difference)?,
+        // A run there says how things are now, and beats what the history says of another day.
+        let at_base = match self.why_no_check(at) {
+            None => self.check_base(at, &difference)?,
+            Some(why) => match self.recall_pass(at, &difference) {
+                Some(time) => AtBase::PassedBefore { time },
+                None => AtBase::NotChecked { why },
+            },
         };
         let comparison = Comparison {
             base: difference.base.clone(),
@@ -188,14 +192,14 @@ impl Session {
         Ok((comparison.conclude(), Some(comparison)))
     }
 
-    /// When the suspect passed at the base before this session, unless the user wants it run there now.
+    /// When the suspect passed at the base before this session, with all that is installed as it is now.
     fn recall_pass(&self, at: usize, difference: &Difference) -> Option<i64> {
-        let against = self.wish.against.as_ref()?;
-        if against.check_base == CheckBase::Always {
-            return None;
-        }
-        let memory = against.memory.as_ref()?;
-        memory.passed_at(&self.suspects[at].test, &difference.base.commit)
+        let memory = self.wish.against.as_ref()?.memory.as_ref()?;
+        memory.recall(&Asked {
+            test: &self.suspects[at].test,
+            commit: &difference.base.commit,
+            installed: &self.installed()?,
+        })
     }
 
     /// The file that a suspect's name begins with.

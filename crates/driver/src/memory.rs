@@ -5,20 +5,32 @@ use std::sync::Arc;
 
 use unflake_core::test::TestId;
 
-/// Says when a test passed at a commit, without other changes, if that is known: milliseconds since 1970.
+/// Says when a test passed at a commit, without other changes and with the same installed around it, if that is
+/// known: milliseconds since 1970.
 #[derive(Clone)]
 pub struct Memory(Arc<Recall>);
 
-type Recall = dyn Fn(&TestId, &str) -> Option<i64> + Send + Sync;
+/// A pass that somebody asks for.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    /// The test.
+    pub test: &'a TestId,
+    /// The commit.
+    pub commit: &'a str,
+    /// What is installed now: `Listing::installed`.
+    pub installed: &'a [String],
+}
+
+type Recall = dyn Fn(&Asked<'_>) -> Option<i64> + Send + Sync;
 
 impl Memory {
     /// Keeps who answers.
-    pub fn new(recall: impl Fn(&TestId, &str) -> Option<i64> + Send + Sync + 'static) -> Self {
+    pub fn new(recall: impl Fn(&Asked<'_>) -> Option<i64> + Send + Sync + 'static) -> Self {
         Self(Arc::new(recall))
     }
 
-    pub(crate) fn passed_at(&self, test: &TestId, commit: &str) -> Option<i64> {
-        (self.0)(test, commit)
+    pub(crate) fn recall(&self, asked: &Asked<'_>) -> Option<i64> {
+        (self.0)(asked)
     }
 }
 

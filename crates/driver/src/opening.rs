@@ -100,6 +100,14 @@ impl Session {
         Ok(first)
     }
 
+    /// What the tests run with, each with its version; `None` if the runner cannot say.
+    pub(crate) fn installed(&self) -> Option<Vec<String>> {
+        let hello = self.fleet.hello()?;
+        let mut all = vec![hello.language(), hello.framework()];
+        all.extend_from_slice(self.listed().installed.as_ref()?);
+        Some(all)
+    }
+
     /// Tells of the tests that are to be dealt with, and of what could not be collected.
     pub(crate) fn announce(&self, tests: Vec<Test>) {
         let collected = self.listed();
@@ -108,14 +116,15 @@ impl Session {
             .hello()
             .expect("a VM that listed its tests has said hello");
         self.tell(Event::Listed(Listing {
-            framework: format!("{} {}", hello.framework, hello.framework_version),
-            language: format!("{} {}", hello.language, hello.language_version),
+            framework: hello.framework(),
+            language: hello.language(),
             root: self.home_path(&collected.root),
             tests,
             deselected: collected.deselected,
             jobs: self.jobs,
             replay: collected.replay.clone(),
             options: self.wish.project.options(collected),
+            installed: self.installed(),
         }));
         for error in &collected.errors {
             self.tell(Event::CollectionFailed(CollectionError {

@@ -285,6 +285,18 @@ pub struct Hello {
     pub stack_signal: i32,
 }
 
+impl Hello {
+    /// The framework with its version: "pytest 8.3.2".
+    pub fn framework(&self) -> String {
+        format!("{} {}", self.framework, self.framework_version)
+    }
+
+    /// The language with its version: "Python 3.11.7".
+    pub fn language(&self) -> String {
+        format!("{} {}", self.language, self.language_version)
+    }
+}
+
 /// Why a runner cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -339,6 +351,9 @@ pub struct Collected {
     pub left_out: Vec<String>,
     /// The folders from which modules were imported that are not installed.
     pub imported_from: Vec<String>,
+    /// What is installed beside the project, each with its version; not known without it.
+    #[serde(default)]
+    pub installed: Option<Vec<String>>,
 }
 
 /// A test in a list.

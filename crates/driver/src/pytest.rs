@@ -21,6 +21,7 @@ const RUNNER: &[(&str, &str)] = &runner![
     "unflake_pytest.py",
     "unflake_channel.py",
     "unflake_guest.py",
+    "unflake_installed.py",
     "unflake_items.py",
     "unflake_forks.py",
     "unflake_reports.py",

@@ -72,6 +72,11 @@ pub trait Source {
 
     /// What it is called.
     fn name(&self) -> String;
+
+    /// The digest of what was installed when its tests ran, if that is known.
+    fn installed(&self) -> Option<[u8; 32]> {
+        None
+    }
 }
 
 /// The source could not be read to its end, so nothing of it is added. It knows why itself.

@@ -16,7 +16,7 @@ use unflake_history::daily::FlakyRule;
 use unflake_history::import::{FileReport, Input, Wish, import};
 use unflake_history::run::{Label, TestName};
 use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::{Appended, Store, StoreError};
+use unflake_history::store::{Appended, Store, StoreError, digest_of};
 
 /// 1 January 2026, in milliseconds.
 const NOW: i64 = 1_767_225_600_000;
@@ -346,6 +346,34 @@ fn a_store_that_is_missing_newer_foreign_or_damaged_is_named() {
     newer.pragma_update(None, "user_version", 9).unwrap();
     drop(newer);
     assert!(matches!(open(&path), StoreError::Newer { theirs: 9, .. }));
+}
+
+#[test]
+fn a_store_of_the_first_version_is_brought_to_this_one_with_all_that_it_has() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("history.db");
+    drop(Sqlite::open(&path, Missing::Make).unwrap());
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(
+        "ALTER TABLE import DROP COLUMN installed; PRAGMA user_version = 1; \
+         INSERT INTO import(digest, source, first, last) VALUES (x'01', 'unflake', 1, 1); \
+         INSERT INTO test VALUES (1, 'test_a', 0, 1); INSERT INTO stream VALUES (1, 'main', ''); \
+         INSERT INTO provenance VALUES (1, 1, 'abc', '', ''); \
+         INSERT INTO run VALUES (1, 1, 5, 0, 1, 1, NULL);",
+    )
+    .unwrap();
+    drop(old);
+    let store = Sqlite::open(&path, Missing::Refuse).unwrap();
+    assert_eq!(store.tests().unwrap().len(), 1);
+    // Nobody knows what was installed then.
+    let passes = store.passes_at("unflake", "abc", &digest_of(b"")).unwrap();
+    assert_eq!(passes, []);
+    drop(store);
+    let now = Connection::open(&path).unwrap();
+    let version: i64 = now
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, 2);
 }
 
 #[test]

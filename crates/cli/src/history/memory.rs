@@ -1,11 +1,10 @@
-//! What the history knows of a test at the base: INTERSECT asks here before it runs the test there.
+//! What the history knows of a test at the base: INTERSECT asks here where it does not run the test there.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use unflake_core::test::TestId;
-use unflake_driver::memory::Memory;
+use unflake_driver::memory::{Asked, Memory};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::StoreError;
 
@@ -18,23 +17,25 @@ type Known = HashMap<String, HashMap<(String, u32), i64>>;
 pub(crate) fn of(path: &Utf8Path, folder: &Utf8Path) -> Memory {
     let (path, folder) = (path.to_owned(), folder.to_owned());
     let known: Mutex<Known> = Mutex::default();
-    Memory::new(move |test: &TestId, commit: &str| {
+    Memory::new(move |asked: &Asked<'_>| {
         let mut known = known.lock().expect("nobody panics with it");
-        let passes = known.entry(commit.to_owned()).or_insert_with(|| {
-            // Without a history the test is run at the base, or the report says that nobody looked.
-            read(&path, &folder, commit).unwrap_or_default()
+        let passes = known.entry(asked.commit.to_owned()).or_insert_with(|| {
+            // Without a history the report says that nobody looked.
+            read(&path, &folder, asked).unwrap_or_default()
         });
-        passes.get(&(test.name().to_owned(), test.copy())).copied()
+        let test = (asked.test.name().to_owned(), asked.test.copy());
+        passes.get(&test).copied()
     })
 }
 
 fn read(
     path: &Utf8PathBuf,
     folder: &Utf8Path,
-    commit: &str,
+    asked: &Asked<'_>,
 ) -> Result<HashMap<(String, u32), i64>, StoreError> {
     let store = Sqlite::open(path.as_std_path(), Missing::Refuse)?;
-    let passes = store.passes_at(&whence::source(folder), commit)?;
+    let installed = whence::installed(asked.installed);
+    let passes = store.passes_at(&whence::source(folder), asked.commit, &installed)?;
     let passes = passes.into_iter();
     Ok(passes
         .map(|(test, time)| ((test.name, test.copy), time))

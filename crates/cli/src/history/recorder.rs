@@ -38,6 +38,8 @@ pub(crate) struct Recorder {
     asking: Option<JoinHandle<Provenance>>,
     provenance: Provenance,
     environment: String,
+    /// The digest of what is installed.
+    installed: Option<[u8; 32]>,
     /// What these runs are called.
     source: String,
     ready: Vec<Held>,
@@ -67,6 +69,7 @@ impl Recorder {
             asking: Some(thread::spawn(move || whence::provenance(&asked))),
             provenance: Provenance::default(),
             environment: String::new(),
+            installed: None,
             source: whence::source(folder),
             ready: Vec::new(),
             waiting: HashMap::new(),
@@ -80,7 +83,12 @@ impl Recorder {
     /// Takes in one event.
     pub(crate) fn read(&mut self, event: &Event) {
         match event {
-            Event::Listed(listing) => self.environment.clone_from(&listing.language),
+            Event::Listed(listing) => {
+                // What was run in another module had its own around it.
+                self.write();
+                self.environment.clone_from(&listing.language);
+                self.installed = listing.installed.as_deref().map(whence::installed);
+            }
             Event::TrialEnded(trial) => self.read_trial(trial),
             Event::Judged(finding) => {
                 let mut runs = self.waiting.remove(&finding.test).unwrap_or_default();
@@ -219,6 +227,7 @@ impl Recorder {
             name: self.source.clone(),
             batches,
             number: self.written,
+            installed: self.installed,
         };
         let store = self.store.as_mut().expect("it was just opened");
         store.append(&mut source).map(|_| ())
@@ -256,6 +265,7 @@ struct OwnRuns {
     name: String,
     batches: Vec<Batch>,
     number: u32,
+    installed: Option<[u8; 32]>,
 }
 
 impl Source for OwnRuns {
@@ -273,5 +283,9 @@ impl Source for OwnRuns {
 
     fn name(&self) -> String {
         self.name.clone()
+    }
+
+    fn installed(&self) -> Option<[u8; 32]> {
+        self.installed
     }
 }

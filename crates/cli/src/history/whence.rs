@@ -6,6 +6,7 @@ use camino::Utf8Path;
 use unflake_driver::changes::is_dirty;
 use unflake_driver::git::Repository;
 use unflake_history::run::Provenance;
+use unflake_history::store::digest_of;
 
 /// Variables in which CI systems name the branch: of GitHub, GitLab, Buildkite, Circle and Jenkins.
 const BRANCHES: [&str; 6] = [
@@ -63,6 +64,11 @@ pub(crate) fn source(folder: &Utf8Path) -> String {
         Some(inside) if inside != "" => format!("unflake in {inside}"),
         Some(_) | None => "unflake".to_owned(),
     }
+}
+
+/// What tells one set of installed packages from all others.
+pub(crate) fn installed(packages: &[String]) -> [u8; 32] {
+    digest_of(packages.join("\n").as_bytes())
 }
 
 fn first(names: &[&str]) -> Option<String> {

@@ -88,6 +88,7 @@ fn listing() -> Listing {
         jobs: 1,
         replay: Vec::new(),
         options: vec!["-v".to_owned()],
+        installed: None,
     }
 }
 

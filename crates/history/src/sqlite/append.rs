@@ -35,7 +35,7 @@ impl Sqlite {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(trouble)?;
         let builder = Builder::begin(&transaction).map_err(trouble)?;
-        let mut writer = Writer::begin(&transaction, &source.name(), builder).map_err(trouble)?;
+        let mut writer = Writer::begin(&transaction, source, builder).map_err(trouble)?;
         while let Some(batch) = next {
             writer.write(&batch).map_err(trouble)?;
             next = source.next_batch();
@@ -103,12 +103,13 @@ pub(super) struct Writer<'a> {
 impl<'a> Writer<'a> {
     pub(super) fn begin(
         transaction: &'a Transaction<'a>,
-        name: &str,
+        source: &dyn Source,
         builder: Builder<'a>,
     ) -> rusqlite::Result<Self> {
         // Its digest is known at the end only. Nobody sees it before.
-        let add = "INSERT INTO import(digest, source, first, last) VALUES (x'', ?1, 0, -1)";
-        transaction.execute(add, [name])?;
+        let add = "INSERT INTO import(digest, source, first, last, installed) \
+                   VALUES (x'', ?1, 0, -1, ?2)";
+        transaction.execute(add, params![source.name(), source.installed()])?;
         let import = transaction.last_insert_rowid();
         let last = "SELECT coalesce(max(id), 0) FROM run";
         let last: i64 = transaction.query_row(last, [], |row| row.get(0))?;

@@ -33,8 +33,7 @@ impl Sqlite {
                 results.push(Appended::Known);
                 continue;
             }
-            let name = source.name();
-            let mut writer = Writer::begin(&transaction, &name, builder).map_err(trouble)?;
+            let mut writer = Writer::begin(&transaction, *source, builder).map_err(trouble)?;
             while let Some(batch) = source.next_batch() {
                 writer.write(&batch).map_err(trouble)?;
             }

@@ -9,7 +9,7 @@ use crate::run::{ENDINGS, Ended};
 use crate::store::StoreError;
 
 /// The newest format that we know.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// The number that tells our files from other SQLite databases: "unfl".
 const APPLICATION: i64 = 0x756e_666c;
@@ -36,10 +36,11 @@ CREATE TABLE signature(
 CREATE TABLE outcome(
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, is_pass INTEGER NOT NULL, is_failure INTEGER NOT NULL
 );
--- What was added, by the digest of its bytes: nothing is added twice. Its runs are first..last.
+-- What was added, by the digest of its bytes: nothing is added twice. Its runs are first..last. installed: the
+-- digest of the language, the framework and the packages that they ran with, if it is known.
 CREATE TABLE import(
     id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, source TEXT NOT NULL, first INTEGER NOT NULL,
-    last INTEGER NOT NULL
+    last INTEGER NOT NULL, installed BLOB
 );
 -- time: milliseconds since 1970. duration: microseconds. attempt: 1 is the run itself, 2 and up are reruns
 -- after it, 0 is an experiment that says nothing about how often the test fails.
@@ -80,11 +81,16 @@ WHERE run.attempt = 1 AND (outcome.is_pass OR outcome.is_failure)
 GROUP BY run.test, day, provenance.stream;
 ";
 
-/// Makes the tables in a new file, and checks the version of an old one.
+/// What version 2 has and version 1 had not.
+const SINCE_1: &str = "ALTER TABLE import ADD COLUMN installed BLOB";
+
+/// Makes the tables in a new file, and brings an old one to our version.
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let trouble = |error| translate(path, error);
-    if check(connection, path)? {
-        return tune(connection).map_err(trouble);
+    match check(connection, path)? {
+        Some(VERSION) => return tune(connection).map_err(trouble),
+        Some(_) => return raise(connection, path),
+        None => {}
     }
     // Larger pages suit rows that are only ever added; the log can be chosen outside a transaction only.
     connection
@@ -98,8 +104,25 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(trouble)?;
-    if !check(&transaction, path)? {
+    if check(&transaction, path)?.is_none() {
         make_tables(&transaction).map_err(trouble)?;
+    }
+    transaction.commit().map_err(trouble)
+}
+
+/// Brings a history of an older version to ours.
+fn raise(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let trouble = |error| translate(path, error);
+    tune(connection).map_err(trouble)?;
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(trouble)?;
+    // Another process may have done it meanwhile.
+    if check(&transaction, path)? != Some(VERSION) {
+        transaction.execute_batch(SINCE_1).map_err(trouble)?;
+        transaction
+            .pragma_update(None, "user_version", VERSION)
+            .map_err(trouble)?;
     }
     transaction.commit().map_err(trouble)
 }
@@ -115,8 +138,8 @@ fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", VERSION)
 }
 
-/// Whether it is a history of ours; false if it is empty.
-pub(super) fn check(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+/// The version of a history of ours; `None` if it is empty.
+pub(super) fn check(connection: &Connection, path: &Path) -> Result<Option<i64>, StoreError> {
     let trouble = |error| translate(path, error);
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let application = number("application_id").map_err(trouble)?;
@@ -129,7 +152,7 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<bool, StoreE
         });
     }
     if application == APPLICATION {
-        return Ok(true);
+        return Ok(Some(version));
     }
     let tables = "SELECT count(*) FROM sqlite_schema";
     let tables: i64 = connection
@@ -141,7 +164,7 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<bool, StoreE
             source: "it is a database of another program".into(),
         });
     }
-    Ok(false)
+    Ok(None)
 }
 
 fn tune(connection: &Connection) -> rusqlite::Result<()> {

@@ -7,6 +7,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.SortedSet;
+import java.util.TreeSet;
 
 /** Does what the driver says. It decides nothing. */
 final class Guest {
@@ -116,7 +118,21 @@ final class Guest {
         channel.say("say", "tests", "root", plan.text("root"), "config_file", plan.text("basedir") + "/pom.xml",
                 "tests", listed, "errors", errors, "blocked", false, "deselected", 0,
                 "replay", new ArrayList<>(), "positional", new ArrayList<>(), "left_out", new ArrayList<>(),
-                "imported_from", new ArrayList<>());
+                "imported_from", new ArrayList<>(), "installed", installed());
+    }
+
+    /** The jars that the tests run with, each with its size and time: a version can be built again. */
+    private static List<Object> installed() {
+        SortedSet<String> found = new TreeSet<>();
+        for (String property : new String[] {"java.class.path", "jdk.module.path"}) {
+            for (String entry : System.getProperty(property, "").split(File.pathSeparator)) {
+                File file = new File(entry);
+                if (file.isFile()) {
+                    found.add(file.getName() + " " + file.length() + " " + file.lastModified());
+                }
+            }
+        }
+        return new ArrayList<>(found);
     }
 
     private Sources sources() {
