@@ -221,6 +221,7 @@ pub(crate) async fn say(app: &Arc<App>, who: &Who, saying: Saying) -> Result<(),
         let wanted = Wanted {
             which: day.map_or(Which::LastDay, Which::Day),
             environment: None,
+            most: usize::MAX,
         };
         let board = Triage::read(store, snapshot, &wanted)?;
         let missing = || Problem::NotFound("this test did not fail on that day".to_owned());

@@ -70,6 +70,9 @@ mod tests {
     #[test]
     fn a_name_is_never_a_formula() {
         assert_eq!(cell("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
+        for start in ['=', '+', '-', '@', '\t', '\r'] {
+            assert!(cell(&format!("{start}1")).starts_with("\"'"), "{start:?}");
+        }
         assert_eq!(cell("a,b\n"), "\"a,b\n\"");
     }
 }

@@ -64,6 +64,7 @@ impl Fields {
         };
         Ok(triage::Wanted {
             which,
+            most: triage::SHOWN,
             environment: self.text("environment")?.map(ToOwned::to_owned),
         })
     }

@@ -23,14 +23,16 @@ use crate::stable::{self, StableRun};
 use crate::suspicion::{Suspicion, span_of};
 
 /// So many lines of each list are shown on a page.
-const SHOWN: usize = 200;
+pub(crate) const SHOWN: usize = 200;
 
 /// What is asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) which: Which,
     /// Only failures there.
     pub(crate) environment: Option<String>,
+    /// So many clusters of each list at most.
+    pub(crate) most: usize,
 }
 
 /// The failures of when.
@@ -176,8 +178,8 @@ impl Triage {
             branch: known.periods.named.branch.clone(),
             environment: wanted.environment.clone(),
             environments: environments.into_iter().collect(),
-            potential_product_faults: to_list(first),
-            potential_flaky_failures: to_list(second),
+            potential_product_faults: to_list(first, wanted.most),
+            potential_flaky_failures: to_list(second, wanted.most),
             ranking,
         })
     }
@@ -327,7 +329,7 @@ fn to_line(entry: &Entry, failures: &[KeptFailure], suspicion: Suspicion) -> Lin
     }
 }
 
-fn to_list(lines: Vec<Line>) -> List {
+fn to_list(lines: Vec<Line>, most: usize) -> List {
     let failing: Vec<Failing<'_>> = lines
         .iter()
         .map(|line| Failing {
@@ -339,7 +341,7 @@ fn to_list(lines: Vec<Line>) -> List {
     let tests = lines.len();
     let all = clusters.len();
     let mut lines: Vec<Option<Line>> = lines.into_iter().map(Some).collect();
-    let clusters = clusters.into_iter().take(SHOWN).map(|cluster| Cluster {
+    let clusters = clusters.into_iter().take(most).map(|cluster| Cluster {
         bond: match cluster.bond {
             Bond::Alone => "alone",
             Bond::Signature => "signature",
@@ -354,6 +356,6 @@ fn to_list(lines: Vec<Line>) -> List {
     List {
         tests,
         clusters: clusters.collect(),
-        more: all.saturating_sub(SHOWN),
+        more: all.saturating_sub(most),
     }
 }

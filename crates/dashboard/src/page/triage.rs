@@ -207,17 +207,7 @@ fn list(who: &Who, found: &Triage, list: &List, titles: &Titles) -> Markup {
                 p.faint { (titles.about) }
                 div.scroll {
                     table.board {
-                        thead {
-                            tr {
-                                th.number scope="col" title="How far the day's share of failures is above the limit" { "Priority" }
-                                th scope="col" { "Test" }
-                                th.number scope="col" { "Failed" }
-                                th scope="col" { "Flake rate" }
-                                th.number scope="col" title="Reruns that passed in the last month" { "Reruns passed" }
-                                th scope="col" { "Where" }
-                                th scope="col" { "Product fault?" }
-                            }
-                        }
+                        thead { (columns()) }
                         @for (place, cluster) in list.clusters.iter().enumerate() {
                             (rows(who, found, cluster, &format!("{}-{place}", titles.id)))
                         }
@@ -227,6 +217,20 @@ fn list(who: &Who, found: &Triage, list: &List, titles: &Titles) -> Markup {
                     p.faint { (words::count(list.more as u64)) " more lines; filter by environment, or ask the API" }
                 }
             }
+        }
+    }
+}
+
+fn columns() -> Markup {
+    html! {
+        tr {
+            th.number scope="col" title="How far the day's share of failures is above the limit" { "Priority" }
+            th scope="col" { "Test" }
+            th.number scope="col" { "Failed" }
+            th scope="col" { "Flake rate" }
+            th.number scope="col" title="Reruns that passed in the last month" { "Reruns passed" }
+            th scope="col" { "Where" }
+            th scope="col" { "Product fault?" }
         }
     }
 }
@@ -247,6 +251,7 @@ fn rows(who: &Who, found: &Triage, cluster: &Cluster, id: &str) -> Markup {
                         details id=(id) {
                             summary { "and " (words::plural(others.len(), "test", "tests")) " " (bond) }
                             table.board.inner {
+                                thead.hidden { (columns()) }
                                 tbody { @for line in others { (row(who, found, line)) } }
                             }
                         }

@@ -218,6 +218,33 @@ fn without_a_stable_run_all_failures_of_the_period_are_shown() {
 }
 
 #[test]
+fn a_fault_can_be_labelled_that_a_long_list_does_not_show() {
+    let (_folder, store) = new_store();
+    let server = Server::start(&store, &[]);
+    let mut text = "test,time,verdict,message\n".to_owned();
+    for number in 100..350 {
+        // Letters, because failures that differ by a number only are of one kind.
+        let kind: String = number
+            .to_string()
+            .chars()
+            .map(|one| (one as u8 + 49) as char)
+            .collect();
+        writeln!(text, "t{number},2026-06-01,failed,{kind}").unwrap();
+    }
+    server.post("/api/v1/reports", "text/csv", &text);
+    let board = server.json("/api/v1/triage");
+    let list = &board["potential_product_faults"];
+    assert_eq!((&list["tests"], &list["more"]), (&json!(250), &json!(50)));
+    let body = json!({"test": number_of(&server, "t349"), "day": "2026-06-01", "is_fault": true});
+    let (status, answer) = server.post("/api/v1/labels", "application/json", &body.to_string());
+    assert_eq!(
+        (status, &answer["ranking"]["share"]),
+        (200, &json!(1.0)),
+        "{answer}"
+    );
+}
+
+#[test]
 fn every_page_answers_with_and_without_runs() {
     let (_folder, store) = new_store();
     let server = Server::start(&store, &[]);
