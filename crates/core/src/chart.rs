@@ -16,7 +16,7 @@ pub struct Chart {
     pub lines: Vec<Line>,
     /// Points on the horizontal axis that are marked, with their names.
     pub marks: Vec<(f64, String)>,
-    /// Whether the vertical axis is a share, from 0 to 100 %.
+    /// Whether the vertical axis is a share: from 0 to 100 %, or less if nothing comes near it.
     pub is_share: bool,
 }
 
@@ -37,6 +37,9 @@ struct Frame {
     bottom: f64,
     top: f64,
 }
+
+/// Where the axis of a share may end.
+const SHARES: [f64; 5] = [0.05, 0.1, 0.2, 0.5, 1.0];
 
 impl Chart {
     /// The frame around all points, never empty; the vertical axis has 0 in it.
@@ -64,7 +67,8 @@ impl Chart {
             (frame.left, frame.right) = (at, at + 1.0);
         }
         if self.is_share {
-            frame.top = 1.0;
+            let round = SHARES.into_iter().find(|share| *share >= frame.top);
+            frame.top = round.unwrap_or(1.0);
         }
         if frame.bottom >= frame.top {
             frame.top = frame.bottom + 1.0;
@@ -117,6 +121,35 @@ mod tests {
         assert_eq!(label(0.25, true), "25 %");
         assert_eq!(label(50.0, false), "50");
         assert_eq!(label(0.05, false), "0.05");
+    }
+
+    #[test]
+    fn the_axis_of_small_shares_ends_at_a_round_one_above_them() {
+        let top = |share: f64| {
+            let line = Line {
+                name: String::new(),
+                points: vec![(0.0, 0.0), (1.0, share)],
+            };
+            let chart = Chart {
+                title: String::new(),
+                across: String::new(),
+                up: String::new(),
+                lines: vec![line],
+                marks: Vec::new(),
+                is_share: true,
+            };
+            chart.frame().top
+        };
+        for (share, end) in [
+            (0.0, 0.05),
+            (0.05, 0.05),
+            (0.08, 0.1),
+            (0.3, 0.5),
+            (0.6, 1.0),
+            (1.0, 1.0),
+        ] {
+            assert!((top(share) - end).abs() < 1e-9, "{share}");
+        }
     }
 
     #[test]

@@ -26,9 +26,10 @@ use crate::quarantine::Quarantine;
 use crate::query::Fields;
 use crate::score::Score;
 use crate::snapshot::Snapshot;
+use crate::suspicion::span_of;
 use crate::tests_list::TestsList;
 use crate::tokens::Role;
-use crate::triage::{DAY, Triage, Wanted};
+use crate::triage::{Triage, Wanted, Which};
 
 type Asking = Query<BTreeMap<String, String>>;
 
@@ -159,12 +160,7 @@ pub(crate) async fn quarantine_file(State(app): State<Arc<App>>, Asked(who): Ask
 pub(crate) async fn read_quarantine(app: &Arc<App>) -> Result<Quarantine, Problem> {
     let found = app.ask(|app, store, snapshot| {
         let now = dates::now();
-        Ok(Quarantine::read(
-            store,
-            &snapshot.said,
-            app.options.release,
-            now,
-        )?)
+        Ok(Quarantine::read(store, snapshot, app.options.release, now)?)
     });
     found.await
 }
@@ -223,8 +219,9 @@ pub(crate) async fn say(app: &Arc<App>, who: &Who, saying: Saying) -> Result<(),
     let author = who.name.clone();
     let labels = app.ask(move |_, store, snapshot| {
         let wanted = Wanted {
-            day,
+            which: day.map_or(Which::LastDay, Which::Day),
             environment: None,
+            most: usize::MAX,
         };
         let board = Triage::read(store, snapshot, &wanted)?;
         let missing = || Problem::NotFound("this test did not fail on that day".to_owned());
@@ -258,7 +255,7 @@ pub(crate) async fn say(app: &Arc<App>, who: &Who, saying: Saying) -> Result<(),
 fn runs_of(store: &Sqlite, snapshot: &Snapshot, test: u32, day: i32) -> Result<Vec<i64>, Problem> {
     let known = snapshot.known.as_ref().as_ref().ok_or(Problem::Broken)?;
     let place = known.place(test);
-    let span = (i64::from(day) * DAY, i64::from(day + 1) * DAY - 1);
+    let span = span_of(day);
     let failures = store.failures_between(span.0, span.1)?;
     let of_test = failures
         .into_iter()
@@ -327,8 +324,10 @@ pub(crate) async fn leave(
     let result = async {
         who.need(Role::Edit)?;
         let number = to_number(&number)?;
-        let is_there =
-            app.ask(move |_, _, snapshot| Ok(snapshot.said.quarantined.contains_key(&number)));
+        let is_there = app.ask(move |_, _, snapshot| {
+            let number = snapshot.aliases.first(number);
+            Ok(snapshot.said.quarantined.contains_key(&number))
+        });
         if !is_there.await? {
             return Err(Problem::NotFound(
                 "this test is not in quarantine".to_owned(),

@@ -22,7 +22,7 @@ use crate::writer::Writer;
 
 /// A page that would have to wait longer than this for the newest runs shows those before them, and the
 /// newest come a moment later.
-const QUICK: Duration = Duration::from_millis(120);
+pub(crate) const QUICK: Duration = Duration::from_millis(120);
 
 /// What a server is to do.
 #[derive(Debug)]
@@ -185,6 +185,8 @@ impl App {
         if is_done {
             self.refresh(&store)?;
         }
+        self.suites
+            .keep_up(&store, &self.latest(), &self.options.periods)?;
         self.idle.lock().expect("nobody panics with it").push(store);
         Ok(is_done)
     }

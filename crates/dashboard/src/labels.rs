@@ -7,6 +7,8 @@ use unflake_history::sqlite::Sqlite;
 use unflake_history::sqlite::board::KeptLabel;
 use unflake_history::store::StoreError;
 
+use crate::aliases::Aliases;
+
 /// A failure is a fault of the product; the value is a bug's id or address.
 pub(crate) const BUG: &str = "bug";
 /// Said of a failure: what was said before does not hold.
@@ -29,7 +31,7 @@ pub(crate) struct Said {
     pub(crate) faults: HashMap<i64, Fault>,
     /// The list in which each such run stood.
     pub(crate) stood: HashMap<i64, String>,
-    /// Tests that are in quarantine, by their number.
+    /// Tests that are in quarantine, by the first of their numbers.
     pub(crate) quarantined: HashMap<u32, Kept>,
     /// Tests that have left it, with the last word about them.
     pub(crate) left: HashMap<u32, Kept>,
@@ -68,9 +70,10 @@ pub(crate) struct Terms {
 }
 
 impl Said {
-    pub(crate) fn read(store: &Sqlite) -> Result<Self, StoreError> {
+    pub(crate) fn read(store: &Sqlite, aliases: &Aliases) -> Result<Self, StoreError> {
         let mut said = Self::default();
-        for label in store.kept_labels()? {
+        for mut label in store.kept_labels()? {
+            label.test = aliases.first(label.test);
             said.hear(label);
         }
         Ok(said)

@@ -3,6 +3,7 @@
 //! One process, one store, no other service. What numbers mean is decided in `unflake-core`, and runs are
 //! kept by `unflake-history`; here they are asked for over HTTP.
 
+mod aliases;
 mod answer;
 mod api;
 mod app;
@@ -28,7 +29,9 @@ mod score;
 mod server;
 mod session;
 mod snapshot;
+mod stable;
 mod suite;
+mod suspicion;
 mod tests_list;
 pub mod tokens;
 mod triage;

@@ -18,8 +18,8 @@ use unflake_history::store::{KeptRun, StoreError};
 use crate::labels::Fault;
 use crate::quarantine::Resident;
 use crate::snapshot::{Known, Snapshot};
+use crate::suspicion::span_of;
 use crate::tests_list::{Row, to_row};
-use crate::triage::DAY;
 
 /// So many of its last runs are shown, and so many of its failures are looked at.
 const RUNS: u32 = 200;
@@ -219,10 +219,7 @@ fn signatures(store: &Sqlite, entry: &Entry) -> Result<Vec<Signature>, StoreErro
 /// The tests that failed in the same reports of the last month.
 fn companions(store: &Sqlite, known: &Known, entry: &Entry) -> Result<Vec<Companion>, StoreError> {
     let last = known.periods.current.period.last;
-    let span = (
-        i64::from(last - BASELINE_DAYS) * DAY,
-        i64::from(last + 1) * DAY - 1,
-    );
+    let span = (span_of(last - BASELINE_DAYS).0, span_of(last).1);
     let places = store.failure_places(span.0, span.1)?;
     let own: HashSet<u32> = places
         .iter()

@@ -16,17 +16,14 @@ const WINDOW: usize = 7;
 pub(crate) fn strip(runs: &[Shown]) -> String {
     let width = 6;
     let total = runs.len().max(1) * width;
+    let failed = runs.iter().filter(|run| to_bar(run).0 == "fail").count();
     let mut svg = format!(
         "<svg class=\"strip\" viewBox=\"0 0 {total} 40\" preserveAspectRatio=\"none\" role=\"img\" \
-         aria-label=\"the last {} runs, the oldest first\">",
+         aria-label=\"the last {} runs, the oldest first; {failed} failed\">",
         runs.len()
     );
     for (place, run) in runs.iter().rev().enumerate() {
-        let (class, y, height) = match run.outcome.as_str() {
-            "passed" | "xpassed" => ("pass", 20, 20),
-            "failed" | "error" | "timeout" | "crashed" => ("fail", 0, 40),
-            _ => ("skip", 32, 8),
-        };
+        let (class, y, height) = to_bar(run);
         let rerun = if run.attempt == 1 { "" } else { " rerun" };
         // Writing into a string cannot fail.
         let _ = write!(
@@ -39,6 +36,15 @@ pub(crate) fn strip(runs: &[Shown]) -> String {
     }
     svg.push_str("</svg>");
     svg
+}
+
+/// The class, the top and the height of a run's bar.
+fn to_bar(run: &Shown) -> (&'static str, u32, u32) {
+    match run.outcome.as_str() {
+        "passed" | "xpassed" => ("pass", 20, 20),
+        "failed" | "error" | "timeout" | "crashed" => ("fail", 0, 40),
+        _ => ("skip", 32, 8),
+    }
 }
 
 fn describe(run: &Shown) -> String {

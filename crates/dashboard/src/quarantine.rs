@@ -1,6 +1,6 @@
 //! Tests in quarantine: who put them there and why, until when, and what their runs since say.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use unflake_core::quantify::interval::wilson;
@@ -12,6 +12,7 @@ use unflake_history::run::{Label, TestName};
 use unflake_history::sqlite::Sqlite;
 use unflake_history::store::{Store, StoreError};
 
+use crate::aliases::Aliases;
 use crate::labels::{Kept, RESOLVED, Said};
 use crate::snapshot::Snapshot;
 
@@ -56,17 +57,18 @@ pub(crate) struct Resident {
 impl Quarantine {
     pub(crate) fn read(
         store: &Sqlite,
-        said: &Said,
+        snapshot: &Snapshot,
         release: Release,
         now: i64,
     ) -> Result<Self, StoreError> {
-        let names = names(store, said)?;
+        let (said, aliases) = (&snapshot.said, &snapshot.aliases);
         let to_all = |all: &HashMap<u32, Kept>| {
             let mut found = Vec::new();
             let all: BTreeMap<&u32, &Kept> = all.iter().collect();
             for (number, kept) in all {
-                if let Some(name) = names.get(number) {
-                    found.push(to_resident(store, (*number, name, kept), now)?);
+                if let Some(name) = aliases.name(store, *number)? {
+                    let numbers = aliases.numbers(*number);
+                    found.push(to_resident(store, (&numbers, &name, kept), now)?);
                 }
             }
             Ok::<_, StoreError>(found)
@@ -121,39 +123,25 @@ impl Resident {
         entry: &Entry,
     ) -> Result<Option<Self>, StoreError> {
         let quarantined = &snapshot.said.quarantined;
-        let found = entry
-            .numbers
-            .iter()
-            .find_map(|one| Some((*one, quarantined.get(one)?)));
-        let Some((number, kept)) = found else {
+        let Some(kept) = quarantined.get(&entry.numbers[0]) else {
             return Ok(None);
         };
-        to_resident(store, (number, &entry.name, kept), dates::now()).map(Some)
+        let of_test = (entry.numbers.as_slice(), &entry.name, kept);
+        to_resident(store, of_test, dates::now()).map(Some)
     }
-}
-
-fn names(store: &Sqlite, said: &Said) -> Result<HashMap<u32, TestName>, StoreError> {
-    let mut names = HashMap::new();
-    let numbers: BTreeSet<&u32> = said.quarantined.keys().chain(said.left.keys()).collect();
-    for number in numbers {
-        if let Some(name) = store.test_by_number(*number)? {
-            names.insert(*number, name);
-        }
-    }
-    Ok(names)
 }
 
 fn to_resident(
     store: &Sqlite,
-    (number, name, kept): (u32, &TestName, &Kept),
+    (numbers, name, kept): (&[u32], &TestName, &Kept),
     now: i64,
 ) -> Result<Resident, StoreError> {
     let end = kept.left.as_ref().map_or(now, |(time, _)| *time);
-    let since = runs_since(store, number, (kept.since, end))?;
+    let since = runs_since(store, numbers, (kept.since, end))?;
     let today = dates::day_of(now);
     let is_over = dates::parse(&kept.terms.until).is_none_or(|until| until < today);
     Ok(Resident {
-        number,
+        number: numbers[0],
         test: name.name.clone(),
         copy: name.copy,
         reason: kept.terms.reason.clone(),
@@ -174,10 +162,10 @@ fn to_resident(
     })
 }
 
-/// All runs of a test in a range of times, in whatever stream.
-fn runs_since(store: &Sqlite, number: u32, span: (i64, i64)) -> Result<Sample, StoreError> {
+/// All runs of a test in a range of times, under whatever name and in whatever stream.
+fn runs_since(store: &Sqlite, numbers: &[u32], span: (i64, i64)) -> Result<Sample, StoreError> {
     let (mut failures, mut runs) = (0, 0);
-    store.visit_days_of(&[number], span, |_, _, failed| {
+    store.visit_days_of(numbers, span, |_, _, failed| {
         runs += 1;
         failures += u64::from(failed);
     })?;
@@ -185,18 +173,23 @@ fn runs_since(store: &Sqlite, number: u32, span: (i64, i64)) -> Result<Sample, S
 }
 
 /// Lets the tests go whose runs since they came are enough, and says so in the history.
-pub(crate) fn release_earned(store: &mut Sqlite, release: Release) -> Result<(), StoreError> {
-    let said = Said::read(store)?;
+pub(crate) fn release_earned(
+    store: &mut Sqlite,
+    aliases: &mut Aliases,
+    release: Release,
+) -> Result<(), StoreError> {
+    aliases.read(store)?;
+    let said = Said::read(store, aliases)?;
     let now = dates::now();
     let mut labels = Vec::new();
     let mut numbers: Vec<(&u32, &Kept)> = said.quarantined.iter().collect();
     numbers.sort_by_key(|(number, _)| **number);
     for (number, kept) in numbers {
-        let since = runs_since(store, *number, (kept.since, i64::MAX))?;
+        let since = runs_since(store, &aliases.numbers(*number), (kept.since, i64::MAX))?;
         if !release.is_earned(since) {
             continue;
         }
-        let Some(test) = store.test_by_number(*number)? else {
+        let Some(test) = aliases.name(store, *number)? else {
             continue;
         };
         let high = wilson(since, release.level).high * 100.0;

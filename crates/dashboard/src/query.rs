@@ -51,8 +51,20 @@ impl Fields {
     }
 
     pub(crate) fn to_triage(&self) -> Result<triage::Wanted, Problem> {
+        let which = match (self.day("day")?, self.text("since")?) {
+            (None, None) => triage::Which::LastDay,
+            (Some(day), None) => triage::Which::Day(day),
+            (None, Some("stable")) => triage::Which::SinceStable,
+            (None, Some(_)) => return Err(Problem::Bad("`since` is one of: stable".to_owned())),
+            (Some(_), Some(_)) => {
+                return Err(Problem::Bad(
+                    "`day` and `since` exclude each other".to_owned(),
+                ));
+            }
+        };
         Ok(triage::Wanted {
-            day: self.day("day")?,
+            which,
+            most: triage::SHOWN,
             environment: self.text("environment")?.map(ToOwned::to_owned),
         })
     }

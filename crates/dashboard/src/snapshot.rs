@@ -13,6 +13,7 @@ use unflake_history::sqlite::Sqlite;
 use unflake_history::sqlite::board::Extent;
 use unflake_history::store::{Store, StoreError};
 
+use crate::aliases::Aliases;
 use crate::builds::Builds;
 use crate::labels::Said;
 use crate::next::Next;
@@ -28,6 +29,7 @@ pub(crate) struct Snapshot {
     /// The last label that was heard.
     pub(crate) heard: i64,
     pub(crate) builds: Arc<Builds>,
+    pub(crate) aliases: Arc<Aliases>,
     /// How long it took to compute.
     pub(crate) took: Duration,
 }
@@ -58,7 +60,11 @@ impl Snapshot {
             .map(|known| Builds::clone(&known.builds))
             .unwrap_or_default();
         builds.read(store)?;
-        let said = Said::read(store)?;
+        let mut aliases = before
+            .map(|known| Aliases::clone(&known.aliases))
+            .unwrap_or_default();
+        aliases.read(store)?;
+        let said = Said::read(store, &aliases)?;
         let known = Known::read(store, wish)?;
         Ok(Self {
             extent,
@@ -66,6 +72,7 @@ impl Snapshot {
             said,
             heard: extent.label,
             builds: Arc::new(builds),
+            aliases: Arc::new(aliases),
             took: begun.elapsed(),
         })
     }
@@ -76,9 +83,10 @@ impl Snapshot {
         Ok(Self {
             extent: self.extent,
             known: Arc::clone(&self.known),
-            said: Said::read(store)?,
+            said: Said::read(store, &self.aliases)?,
             heard,
             builds: Arc::clone(&self.builds),
+            aliases: Arc::clone(&self.aliases),
             took: self.took,
         })
     }

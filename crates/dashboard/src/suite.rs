@@ -2,6 +2,7 @@
 //! many builds flaky tests hit (`RootFinder` 2019, Table 1).
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use unflake_core::chart::{Chart, Line};
@@ -16,16 +17,29 @@ use unflake_history::sqlite::Sqlite;
 use unflake_history::sqlite::board::Extent;
 use unflake_history::store::{Store, StoreError};
 
+use crate::app::QUICK;
+use crate::builds::{self, BuildCounts};
 use crate::snapshot::{Known, Snapshot};
 use crate::tests_list::MARGIN;
-use crate::triage::DAY;
 
 /// So many releases are remembered.
 const REMEMBERED: usize = 4;
 
 /// What was read of releases, the last first.
 #[derive(Default)]
-pub(crate) struct Suites(Mutex<Vec<(Extent, String, Arc<Suite>)>>);
+pub(crate) struct Suites(Mutex<Vec<Remembered>>);
+
+/// A suite as it was when it was read.
+struct Remembered {
+    extent: Extent,
+    /// The release; empty for the last days.
+    name: String,
+    suite: Arc<Suite>,
+    read: Instant,
+    took: Duration,
+    /// Whether somebody has seen it although the history has grown.
+    is_stale: bool,
+}
 
 /// All that the page shows.
 #[derive(Debug, Default, Serialize)]
@@ -56,17 +70,6 @@ pub(crate) struct Summary {
     pub(crate) saved: f64,
 }
 
-/// Builds of the period, and those that failures hit.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(crate) struct BuildCounts {
-    pub(crate) builds: usize,
-    /// In which a test failed at first.
-    pub(crate) with_failures: usize,
-    /// In which a test failed at first, and nothing says that the product was at fault.
-    pub(crate) hit_by_flaky_tests: usize,
-    pub(crate) share: Option<f64>,
-}
-
 /// A chart as numbers.
 #[derive(Debug, Serialize)]
 pub(crate) struct Plot {
@@ -82,7 +85,8 @@ pub(crate) struct PlotLine {
 }
 
 impl Suites {
-    /// The suite of now, or a release, as it was last read.
+    /// The suite of now, or a release. What takes long to read is shown as it was, and read anew by
+    /// [`Self::keep_up`].
     pub(crate) fn read(
         &self,
         store: &Sqlite,
@@ -90,32 +94,63 @@ impl Suites {
         wish: &PeriodWish,
         release: Option<&str>,
     ) -> Result<Option<Arc<Suite>>, StoreError> {
-        let key = release.unwrap_or_default();
-        let known = self.0.lock().expect("nobody panics with it");
-        let found = known
-            .iter()
-            .find(|(extent, name, _)| *extent == snapshot.extent && name == key);
-        if let Some((_, _, suite)) = found {
-            return Ok(Some(Arc::clone(suite)));
+        let name = release.unwrap_or_default();
+        let mut known = self.0.lock().expect("nobody panics with it");
+        if let Some(one) = known.iter_mut().find(|one| one.name == name) {
+            let is_new = one.extent == snapshot.extent;
+            if is_new || one.took > QUICK {
+                one.is_stale |= !is_new;
+                return Ok(Some(Arc::clone(&one.suite)));
+            }
         }
         drop(known);
-        let releases = releases(store)?;
-        let suite = match release {
-            None => Suite::of(store, snapshot, snapshot.known.as_ref().as_ref(), releases)?,
-            Some(name) => {
-                let wish = PeriodWish {
-                    release: Some(name.to_owned()),
-                    ..wish.clone()
-                };
-                let Some(of_release) = Known::read(store, &wish)? else {
-                    return Ok(None);
-                };
-                Suite::of(store, snapshot, Some(&of_release), releases)?
-            }
+        self.read_anew(store, snapshot, wish, name)
+    }
+
+    /// Reads anew what was seen stale. To be called now and then; it takes a tenth of the time at most.
+    pub(crate) fn keep_up(
+        &self,
+        store: &Sqlite,
+        snapshot: &Snapshot,
+        wish: &PeriodWish,
+    ) -> Result<(), StoreError> {
+        let known = self.0.lock().expect("nobody panics with it");
+        let is_due = |one: &&Remembered| one.is_stale && one.read.elapsed() >= one.took * 9;
+        let due: Vec<String> = known
+            .iter()
+            .filter(is_due)
+            .map(|one| one.name.clone())
+            .collect();
+        drop(known);
+        for name in due {
+            self.read_anew(store, snapshot, wish, &name)?;
+        }
+        Ok(())
+    }
+
+    fn read_anew(
+        &self,
+        store: &Sqlite,
+        snapshot: &Snapshot,
+        wish: &PeriodWish,
+        name: &str,
+    ) -> Result<Option<Arc<Suite>>, StoreError> {
+        let begun = Instant::now();
+        let Some(suite) = Suite::read(store, snapshot, wish, name)? else {
+            return Ok(None);
         };
         let suite = Arc::new(suite);
         let mut known = self.0.lock().expect("nobody panics with it");
-        known.insert(0, (snapshot.extent, key.to_owned(), Arc::clone(&suite)));
+        known.retain(|one| one.name != name);
+        let remembered = Remembered {
+            extent: snapshot.extent,
+            name: name.to_owned(),
+            suite: Arc::clone(&suite),
+            read: Instant::now(),
+            took: begun.elapsed(),
+            is_stale: false,
+        };
+        known.insert(0, remembered);
         known.truncate(REMEMBERED);
         Ok(Some(suite))
     }
@@ -134,6 +169,28 @@ fn releases(store: &Sqlite) -> Result<Vec<String>, StoreError> {
 }
 
 impl Suite {
+    /// The suite of the last days, or of the release with this name; nothing if there is no such release.
+    fn read(
+        store: &Sqlite,
+        snapshot: &Snapshot,
+        wish: &PeriodWish,
+        name: &str,
+    ) -> Result<Option<Self>, StoreError> {
+        let releases = releases(store)?;
+        if name.is_empty() {
+            let known = snapshot.known.as_ref().as_ref();
+            return Self::of(store, snapshot, known, releases).map(Some);
+        }
+        let wish = PeriodWish {
+            release: Some(name.to_owned()),
+            ..wish.clone()
+        };
+        let Some(of_release) = Known::read(store, &wish)? else {
+            return Ok(None);
+        };
+        Self::of(store, snapshot, Some(&of_release), releases).map(Some)
+    }
+
     fn of(
         store: &Sqlite,
         snapshot: &Snapshot,
@@ -143,14 +200,20 @@ impl Suite {
         let Some(known) = known else {
             return Ok(Self::default());
         };
-        let charts = vec![distribution(known), confidence(known), instability(known)];
+        let builds = builds::find(store, snapshot, known)?;
+        let charts = vec![
+            distribution(known),
+            confidence(known),
+            instability(known),
+            builds::chart(&builds, known.periods.current.period),
+        ];
         let plots = charts.iter().map(to_plot).collect();
         Ok(Self {
             period: Some(known.periods.named.sentence()),
             release: known.periods.named.release.clone(),
             releases,
             summary: summarize(known),
-            builds: count_builds(store, snapshot, known)?,
+            builds: BuildCounts::of(&builds),
             plots,
             charts,
         })
@@ -300,53 +363,4 @@ fn summarize(known: &Known) -> Summary {
         unstable,
         saved: share(failed.saturating_sub(unstable), failed),
     }
-}
-
-fn count_builds(
-    store: &Sqlite,
-    snapshot: &Snapshot,
-    known: &Known,
-) -> Result<BuildCounts, StoreError> {
-    let period = known.periods.current.period;
-    let (from, to) = (
-        i64::from(period.first) * DAY,
-        i64::from(period.last + 1) * DAY - 1,
-    );
-    let provenances = store.provenances()?;
-    let is_build = |number: u32| {
-        let found = provenances.get(&number);
-        found.is_some_and(|(stream, one)| {
-            known.has_stream(*stream) && !(one.job.is_empty() && one.revision.is_empty())
-        })
-    };
-    let builds: Vec<_> = snapshot
-        .builds
-        .between(from, to)
-        .filter(|(number, _)| is_build(*number))
-        .collect();
-    let failing = builds.iter().filter(|(_, build)| build.has_failure).count();
-    let mut hit = std::collections::HashSet::new();
-    if failing > 0 {
-        for failure in store.failures_between(from, to)? {
-            let is_real = failure.run.bug.is_some()
-                || snapshot.said.faults.contains_key(&failure.run.number)
-                || matches!(
-                    failure.run.verdict.as_deref(),
-                    Some("broken" | "pre-existing")
-                );
-            if !is_real {
-                hit.insert(failure.provenance);
-            }
-        }
-    }
-    let hit = builds
-        .iter()
-        .filter(|(number, _)| hit.contains(number))
-        .count();
-    Ok(BuildCounts {
-        builds: builds.len(),
-        with_failures: failing,
-        hit_by_flaky_tests: hit,
-        share: (!builds.is_empty()).then(|| share(hit, builds.len())),
-    })
 }

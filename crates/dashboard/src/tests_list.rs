@@ -151,6 +151,24 @@ impl TestsList {
     }
 }
 
+/// Visits all tests that match, in their order.
+pub(crate) fn visit(
+    snapshot: &Snapshot,
+    owners: &Owners,
+    wanted: &Wanted,
+    mut each: impl FnMut(&Row),
+) {
+    let Some(known) = &*snapshot.known else {
+        return;
+    };
+    let mut found = find(snapshot, known, wanted);
+    let all = found.len();
+    sort(known, &mut found, wanted.sort, all);
+    for place in found {
+        each(&to_row(snapshot, known, owners, place));
+    }
+}
+
 /// The places of the tests that match.
 fn find(snapshot: &Snapshot, known: &Known, wanted: &Wanted) -> Vec<usize> {
     let query = wanted.query.trim().to_lowercase();

@@ -1,4 +1,4 @@
-//! The failures of a day, the most suspicious first (Rehman 2019, 5.1 and Figure 12).
+//! The failures of a day, or since the last stable run, the most suspicious first (Rehman 2019, 5.1 and Figure 12).
 //!
 //! The paper's rule forgets a fault that lasts: after some bad days its failures are what is usual. So a test that
 //! has become unstable by the evidence stands in the first list too.
@@ -6,11 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
-use unflake_core::quantify::anomaly::{Anomaly, BASELINE_DAYS, examine};
+use unflake_core::quantify::anomaly::BASELINE_DAYS;
 use unflake_core::quantify::cluster::{self, Bond, Failing};
 use unflake_core::quantify::interval::wilson;
 use unflake_core::quantify::normal::Level;
-use unflake_core::quantify::sample::Day;
 use unflake_history::book::Entry;
 use unflake_history::dates;
 use unflake_history::sqlite::Sqlite;
@@ -20,31 +19,48 @@ use unflake_history::store::StoreError;
 use crate::labels::{FIRST_LIST, Fault, SECOND_LIST};
 use crate::score::Score;
 use crate::snapshot::{Known, Snapshot};
-
-/// A day in milliseconds.
-pub(crate) const DAY: i64 = 86_400_000;
+use crate::stable::{self, StableRun};
+use crate::suspicion::{Suspicion, span_of};
 
 /// So many lines of each list are shown on a page.
-const SHOWN: usize = 200;
+pub(crate) const SHOWN: usize = 200;
 
 /// What is asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// In days since 1970; the last day with runs without it.
-    pub(crate) day: Option<i32>,
+    pub(crate) which: Which,
     /// Only failures there.
     pub(crate) environment: Option<String>,
+    /// So many clusters of each list at most.
+    pub(crate) most: usize,
 }
 
-/// The board of a day.
+/// The failures of when.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Which {
+    /// The last day with runs.
+    #[default]
+    LastDay,
+    /// A day, in days since 1970.
+    Day(i32),
+    /// All since the last stable run.
+    SinceStable,
+}
+
+/// The board of a day, or since the last stable run.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Triage {
+    /// None if it is about more than a day.
     pub(crate) day: Option<String>,
+    /// The first day, if it is about what failed since the last stable run.
+    pub(crate) since: Option<String>,
+    /// None too if there was no such run lately.
+    pub(crate) stable_run: Option<StableRun>,
     /// The last day with runs.
     pub(crate) last_day: Option<String>,
     pub(crate) branch: Option<String>,
     pub(crate) environment: Option<String>,
-    /// All environments in which tests failed on that day.
+    /// All environments in which tests failed.
     pub(crate) environments: Vec<String>,
     pub(crate) potential_product_faults: List,
     pub(crate) potential_flaky_failures: List,
@@ -69,14 +85,18 @@ pub(crate) struct Cluster {
     pub(crate) lines: Vec<Line>,
 }
 
-/// A test that failed on the day.
+/// A test that failed. Of several days it is about the one on which its failures stand out most.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Line {
     /// The test's number.
     pub(crate) number: u32,
     pub(crate) test: String,
     pub(crate) copy: u32,
-    /// The last failure, by its number, in milliseconds since 1970.
+    /// The day, as 2026-11-18.
+    pub(crate) day: String,
+    /// On how many of the days that were asked for it failed.
+    pub(crate) days: usize,
+    /// The day's last failure, by its number, in milliseconds since 1970.
     pub(crate) run: i64,
     pub(crate) time: i64,
     pub(crate) jobs: Vec<String>,
@@ -107,7 +127,7 @@ pub(crate) struct Line {
     pub(crate) is_unstable: bool,
     pub(crate) owner: String,
     #[serde(skip)]
-    is_anomaly: bool,
+    stands_out: bool,
     #[serde(skip)]
     reports: Vec<u32>,
 }
@@ -126,9 +146,18 @@ impl Triage {
             });
         };
         let last = known.periods.current.period.last;
-        let day = wanted.day.unwrap_or(last);
-        let span = (i64::from(day) * DAY, i64::from(day + 1) * DAY - 1);
-        let mut failures = store.failures_between(span.0, span.1)?;
+        let day = match wanted.which {
+            Which::LastDay => Some(last),
+            Which::Day(day) => Some(day),
+            Which::SinceStable => None,
+        };
+        let (since, stable_run, mut failures) = if let Some(day) = day {
+            let (from, to) = span_of(day);
+            (None, None, store.failures_between(from, to)?)
+        } else {
+            let since = stable::find(store, snapshot, known)?;
+            (Some(since.first_day), since.stable_run, since.failures)
+        };
         failures.retain(|one| known.has_stream(one.stream));
         let environments: BTreeSet<String> = failures
             .iter()
@@ -138,18 +167,19 @@ impl Triage {
         if let Some(only) = &wanted.environment {
             failures.retain(|one| one.run.provenance.environment == *only);
         }
-        let mut lines = to_lines(store, snapshot, known, (day, failures))?;
-        let (first, second): (Vec<Line>, Vec<Line>) = lines
-            .drain(..)
-            .partition(|line| line.is_anomaly || line.is_unstable);
+        let mut lines = to_lines(store, snapshot, known, (day.unwrap_or(last), failures))?;
+        let (first, second): (Vec<Line>, Vec<Line>) =
+            lines.drain(..).partition(|line| line.stands_out);
         Ok(Self {
-            day: Some(dates::to_text(day)),
+            day: day.map(dates::to_text),
+            since: since.map(dates::to_text),
+            stable_run,
             last_day: Some(dates::to_text(last)),
             branch: known.periods.named.branch.clone(),
             environment: wanted.environment.clone(),
             environments: environments.into_iter().collect(),
-            potential_product_faults: to_list(first),
-            potential_flaky_failures: to_list(second),
+            potential_product_faults: to_list(first, wanted.most),
+            potential_flaky_failures: to_list(second, wanted.most),
             ranking,
         })
     }
@@ -169,6 +199,7 @@ impl Triage {
     }
 }
 
+/// The last day that was asked for, and the failures.
 type Failures = (i32, Vec<KeptFailure>);
 
 /// One line for each test, the most suspicious first.
@@ -176,48 +207,43 @@ fn to_lines(
     store: &Sqlite,
     snapshot: &Snapshot,
     known: &Known,
-    (day, failures): Failures,
+    (last, failures): Failures,
 ) -> Result<Vec<Line>, StoreError> {
-    let month = i64::from(day - BASELINE_DAYS) * DAY;
-    let end = i64::from(day + 1) * DAY - 1;
+    let (month, end) = (span_of(last - BASELINE_DAYS).0, span_of(last).1);
     let passed = store.passed_reruns(month, end)?;
-    let mut reports: HashMap<u32, Vec<u32>> = HashMap::new();
+    let mut reports: HashMap<usize, Vec<u32>> = HashMap::new();
     for (test, provenance) in store.failure_places(month, end)? {
         if let Some(place) = known.place(test) {
-            let place = u32::try_from(place).unwrap_or(u32::MAX);
             reports.entry(place).or_default().push(provenance);
         }
     }
-    let mut of_tests: BTreeMap<usize, Vec<KeptFailure>> = BTreeMap::new();
+    let mut of_tests: BTreeMap<usize, BTreeMap<i32, Vec<KeptFailure>>> = BTreeMap::new();
     for failure in failures {
         // A test without runs in either period is not on the board: nothing is known of it.
         if let Some(place) = known.place(failure.test) {
-            of_tests.entry(place).or_default().push(failure);
+            let days = of_tests.entry(place).or_default();
+            let day = dates::day_of(failure.run.time);
+            days.entry(day).or_default().push(failure);
         }
     }
     let mut lines = Vec::new();
-    for (place, failures) in of_tests {
+    for (place, days) in of_tests {
         let entry = &known.entries[place];
-        let days = days_of(store, known, entry, day)?;
-        let Some(anomaly) = examine(&days, day) else {
+        let Some(suspicion) = worst(store, known, place, days.keys())? else {
             continue;
         };
-        let mut line = to_line(entry, &failures, anomaly);
+        let failures = &days[&suspicion.day];
+        let mut line = to_line(entry, failures, suspicion);
+        line.days = days.len();
         let numbers = &entry.numbers;
         line.passed_reruns = numbers.iter().filter_map(|one| passed.get(one)).sum();
-        let today = days.iter().find(|one| one.day == day);
-        (line.failures, line.runs) = today.map_or((0, 0), |one| (one.failures, one.runs));
         let faults = failures
             .iter()
             .rev()
             .filter_map(|one| snapshot.said.faults.get(&one.run.number));
         line.fault = faults.into_iter().next().cloned();
-        line.is_unstable = known.instabilities[place]
-            .flagged
-            .is_some_and(|flagged| flagged <= day);
         let quarantined = &snapshot.said.quarantined;
         line.is_quarantined = numbers.iter().any(|one| quarantined.contains_key(one));
-        let place = u32::try_from(place).unwrap_or(u32::MAX);
         line.reports = reports.remove(&place).unwrap_or_default();
         line.reports.sort_unstable();
         lines.push(line);
@@ -232,31 +258,31 @@ fn to_lines(
     Ok(lines)
 }
 
-/// The test's days up to `day`: as they are known, or counted anew for a day long past.
-fn days_of(store: &Sqlite, known: &Known, entry: &Entry, day: i32) -> Result<Vec<Day>, StoreError> {
-    let periods = &known.periods;
-    let is_rolling = periods.baseline.period.last + 1 == periods.current.period.first;
-    let first = day - BASELINE_DAYS;
-    if is_rolling && first >= periods.baseline.period.first {
-        let mut days = entry.before.clone();
-        days.extend(&entry.course.days);
-        return Ok(days);
-    }
-    let span = (i64::from(first) * DAY, i64::from(day + 1) * DAY - 1);
-    let mut days: BTreeMap<i32, Day> = BTreeMap::new();
-    store.visit_days_of(&entry.numbers, span, |time, stream, failed| {
-        if known.has_stream(stream) {
-            let number = dates::day_of(time);
-            let day = days.entry(number).or_default();
-            day.day = number;
-            day.runs += 1;
-            day.failures += u32::from(failed);
+/// The day on which a test's failures stand out most; of equal ones the last.
+fn worst<'a>(
+    store: &Sqlite,
+    known: &Known,
+    place: usize,
+    days: impl Iterator<Item = &'a i32>,
+) -> Result<Option<Suspicion>, StoreError> {
+    let mut worst: Option<Suspicion> = None;
+    for day in days {
+        let Some(found) = Suspicion::of(store, known, place, *day)? else {
+            continue;
+        };
+        let is_worse = worst.is_none_or(|worst| {
+            let by_list = found.stands_out().cmp(&worst.stands_out());
+            let by_priority = found.priority().total_cmp(&worst.priority());
+            by_list.then(by_priority).is_ge()
+        });
+        if is_worse {
+            worst = Some(found);
         }
-    })?;
-    Ok(days.into_values().collect())
+    }
+    Ok(worst)
 }
 
-fn to_line(entry: &Entry, failures: &[KeptFailure], anomaly: Anomaly) -> Line {
+fn to_line(entry: &Entry, failures: &[KeptFailure], suspicion: Suspicion) -> Line {
     let last = failures.last().expect("a line is made of failures");
     let now = entry.flaked();
     let interval = wilson(now, Level::DEFAULT);
@@ -272,16 +298,18 @@ fn to_line(entry: &Entry, failures: &[KeptFailure], anomaly: Anomaly) -> Line {
         number: entry.numbers[0],
         test: entry.name.name.clone(),
         copy: entry.name.copy,
+        day: dates::to_text(suspicion.day),
+        days: 1,
         run: last.run.number,
         time: last.run.time,
         jobs: distinct(|one| &one.run.provenance.job),
         environments: distinct(|one| &one.run.provenance.environment),
         revision: last.run.provenance.revision.clone(),
         release: last.run.provenance.release.clone(),
-        priority: anomaly.magnitude().max(0.0),
-        failures: 0,
-        runs: 0,
-        limit: anomaly.limit,
+        priority: suspicion.priority(),
+        failures: suspicion.failures,
+        runs: suspicion.runs,
+        limit: suspicion.anomaly.limit,
         rate: now.rate(),
         low: interval.low,
         high: interval.high,
@@ -294,14 +322,14 @@ fn to_line(entry: &Entry, failures: &[KeptFailure], anomaly: Anomaly) -> Line {
         reported_bug: last.run.bug.clone(),
         fault: None,
         is_quarantined: false,
-        is_unstable: false,
+        is_unstable: suspicion.is_unstable,
         owner: String::new(),
-        is_anomaly: anomaly.is_anomaly(),
+        stands_out: suspicion.stands_out(),
         reports: Vec::new(),
     }
 }
 
-fn to_list(lines: Vec<Line>) -> List {
+fn to_list(lines: Vec<Line>, most: usize) -> List {
     let failing: Vec<Failing<'_>> = lines
         .iter()
         .map(|line| Failing {
@@ -313,7 +341,7 @@ fn to_list(lines: Vec<Line>) -> List {
     let tests = lines.len();
     let all = clusters.len();
     let mut lines: Vec<Option<Line>> = lines.into_iter().map(Some).collect();
-    let clusters = clusters.into_iter().take(SHOWN).map(|cluster| Cluster {
+    let clusters = clusters.into_iter().take(most).map(|cluster| Cluster {
         bond: match cluster.bond {
             Bond::Alone => "alone",
             Bond::Signature => "signature",
@@ -328,6 +356,6 @@ fn to_list(lines: Vec<Line>) -> List {
     List {
         tests,
         clusters: clusters.collect(),
-        more: all.saturating_sub(SHOWN),
+        more: all.saturating_sub(most),
     }
 }

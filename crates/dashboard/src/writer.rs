@@ -11,6 +11,7 @@ use unflake_history::run::Label;
 use unflake_history::sqlite::Sqlite;
 use unflake_history::store::{Appended, Source, Store, StoreError};
 
+use crate::aliases::Aliases;
 use crate::quarantine;
 
 /// So many reports are added together at most.
@@ -87,6 +88,7 @@ impl Writer {
 }
 
 fn write_all(mut store: Sqlite, release: Release, jobs: &Receiver<Job>) {
+    let mut aliases = Aliases::default();
     while let Ok(first) = jobs.recv() {
         let mut reports = Vec::new();
         let mut labels = Vec::new();
@@ -106,7 +108,7 @@ fn write_all(mut store: Sqlite, release: Release, jobs: &Receiver<Job>) {
         }
         if has_reports {
             // What cannot be said now is found again after the next report.
-            let _ = quarantine::release_earned(&mut store, release);
+            let _ = quarantine::release_earned(&mut store, &mut aliases, release);
         }
     }
 }

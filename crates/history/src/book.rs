@@ -102,6 +102,26 @@ pub fn read(store: &dyn Store, reading: &Reading<'_>) -> Result<Vec<Entry>, Stor
     Ok(entries)
 }
 
+/// A test that the store knows by several numbers: by its own name, and by those of reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// Its best name.
+    pub name: TestName,
+    /// Its numbers in the store, the first that was given first.
+    pub numbers: Vec<u32>,
+}
+
+/// The tests that have several numbers.
+pub fn aliases(store: &dyn Store) -> Result<Vec<Alias>, StoreError> {
+    let (entries, _) = gather(store.tests()?, None);
+    let several = entries.into_iter().filter(|entry| entry.numbers.len() > 1);
+    let to_alias = |entry: Entry| Alias {
+        name: entry.name,
+        numbers: entry.numbers,
+    };
+    Ok(several.map(to_alias).collect())
+}
+
 /// Puts days in order, and makes one of those that came in parts.
 fn settle(days: &mut Vec<Day>) {
     days.sort_by_key(|day| day.day);

@@ -3,6 +3,7 @@
 mod board;
 mod crash;
 mod locked;
+mod quarantine;
 mod sending;
 
 use std::fmt::Write;

@@ -153,8 +153,8 @@ fn trend(trend: Option<f64>) -> Markup {
         @match trend {
             None => { span.faint { "new" } }
             Some(change) if change.abs() < 0.0005 => { span.faint { "=" } }
-            Some(change) if change > 0.0 => { span.worse { "▲ " (format!("{:.1}", change * 100.0)) } }
-            Some(change) => { span.good { "▼ " (format!("{:.1}", -change * 100.0)) } }
+            Some(change) if change > 0.0 => { span.worse title="percentage points above the baseline" { "▲ " (format!("{:.1}", change * 100.0)) } }
+            Some(change) => { span.good title="percentage points below the baseline" { "▼ " (format!("{:.1}", -change * 100.0)) } }
         }
     }
 }

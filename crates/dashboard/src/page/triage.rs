@@ -52,8 +52,8 @@ pub(crate) async fn show(
 
 fn page(who: &Who, found: &Triage) -> Markup {
     let main = html! {
-        @if let Some(day) = &found.day {
-            (head(found, day))
+        @if let Some(last_day) = &found.last_day {
+            (head(found, last_day))
             (ranking(found.ranking))
             (list(who, found, &found.potential_product_faults, &FAULTS))
             (list(who, found, &found.potential_flaky_failures, &FLAKY))
@@ -65,22 +65,25 @@ fn page(who: &Who, found: &Triage) -> Markup {
     frame(who, "Triage", "/", &main)
 }
 
-fn head(found: &Triage, day: &str) -> Markup {
-    let number = dates::parse(day).unwrap_or_default();
-    let is_last = found.last_day.as_deref() == Some(day);
-    let environment = found.environment.as_deref();
+fn head(found: &Triage, last_day: &str) -> Markup {
     html! {
         div.title {
-            h1 { "Failures of " time datetime=(day) { (day) } }
+            @if let Some(day) = &found.day { h1 { "Failures of " time datetime=(day) { (day) } } }
+            @else { h1 { "Failures since the last stable run" } }
             @if let Some(branch) = &found.branch { (parts::tag("quiet", &format!("branch {}", words::visible(branch)))) }
         }
+        (filter(found, last_day))
+        @if let Some(since) = &found.since { (stable_run(found, since)) }
+    }
+}
+
+fn filter(found: &Triage, last_day: &str) -> Markup {
+    let environment = found.environment.as_deref();
+    let here = ("environment", environment.unwrap_or_default());
+    html! {
         form.filter method="get" action="/" {
-            div.days {
-                a.button href=(link(number - 1, environment)) aria-label="The day before" { "‹" }
-                label { span.hidden { "Day" } input type="date" name="day" value=(day); }
-                @if is_last { span.button.off aria-hidden="true" { "›" } }
-                @else { a.button href=(link(number + 1, environment)) aria-label="The day after" { "›" } }
-            }
+            @if let Some(day) = &found.day { (days(day, last_day, here)) }
+            @else { input type="hidden" name="since" value="stable"; }
             label {
                 span { "Environment" }
                 select name="environment" {
@@ -94,16 +97,52 @@ fn head(found: &Triage, day: &str) -> Markup {
                 }
             }
             button { "Show" }
-            @if !is_last { a href="/" { "Last day" } }
+            @if found.day.as_deref() != Some(last_day) { a href=(link(&[here])) { "Last day" } }
+            @if found.day.is_some() { a href=(link(&[("since", "stable"), here])) { "Since the last stable run" } }
         }
     }
 }
 
-fn link(day: i32, environment: Option<&str>) -> String {
-    let day = dates::to_text(day);
-    match environment {
-        Some(environment) => format!("/?day={day}&environment={}", encode(environment)),
-        None => format!("/?day={day}"),
+/// The day that is shown, and the way to its neighbours.
+fn days(day: &str, last_day: &str, environment: (&str, &str)) -> Markup {
+    let number = dates::parse(day).unwrap_or_default();
+    let other = |number: i32| link(&[("day", &dates::to_text(number)), environment]);
+    html! {
+        div.days {
+            a.button href=(other(number - 1)) aria-label="The day before" { "‹" }
+            label { span.hidden { "Day" } input type="date" name="day" value=(day); }
+            @if day == last_day { span.button.off aria-hidden="true" { "›" } }
+            @else { a.button href=(other(number + 1)) aria-label="The day after" { "›" } }
+        }
+    }
+}
+
+fn stable_run(found: &Triage, since: &str) -> Markup {
+    html! {
+        p {
+            @if let Some(run) = &found.stable_run {
+                "The last stable run is "
+                @if !run.revision.is_empty() { "revision " strong { (words::visible(&words::short(&run.revision))) } ", " }
+                @if !run.jobs.is_empty() { (words::visible(&jobs(&run.jobs))) ", " }
+                "of " time { (words::moment(run.time)) }
+                ": nothing failed in it but tests that fail as often as they are used to."
+            } @else {
+                "No run since " (since) " was stable, so these are all failures since then. A run is stable if it names "
+                "a revision or a job, and nothing failed in it but tests that fail as often as they are used to."
+            }
+        }
+    }
+}
+
+/// The board with these fields, without those that are empty.
+pub(crate) fn link(fields: &[(&str, &str)]) -> String {
+    let fields = fields.iter().filter(|(_, value)| !value.is_empty());
+    let fields: Vec<String> = fields
+        .map(|(name, value)| format!("{name}={}", encode(value)))
+        .collect();
+    match fields.as_slice() {
+        [] => "/".to_owned(),
+        fields => format!("/?{}", fields.join("&")),
     }
 }
 
@@ -168,17 +207,7 @@ fn list(who: &Who, found: &Triage, list: &List, titles: &Titles) -> Markup {
                 p.faint { (titles.about) }
                 div.scroll {
                     table.board {
-                        thead {
-                            tr {
-                                th.number scope="col" title="How far the day's share of failures is above the limit" { "Priority" }
-                                th scope="col" { "Test" }
-                                th.number scope="col" { "Failed" }
-                                th scope="col" { "Flake rate" }
-                                th.number scope="col" title="Reruns that passed in the last month" { "Reruns passed" }
-                                th scope="col" { "Where" }
-                                th scope="col" { "Product fault?" }
-                            }
-                        }
+                        thead { (columns()) }
                         @for (place, cluster) in list.clusters.iter().enumerate() {
                             (rows(who, found, cluster, &format!("{}-{place}", titles.id)))
                         }
@@ -188,6 +217,20 @@ fn list(who: &Who, found: &Triage, list: &List, titles: &Titles) -> Markup {
                     p.faint { (words::count(list.more as u64)) " more lines; filter by environment, or ask the API" }
                 }
             }
+        }
+    }
+}
+
+fn columns() -> Markup {
+    html! {
+        tr {
+            th.number scope="col" title="How far the day's share of failures is above the limit" { "Priority" }
+            th scope="col" { "Test" }
+            th.number scope="col" { "Failed" }
+            th scope="col" { "Flake rate" }
+            th.number scope="col" title="Reruns that passed in the last month" { "Reruns passed" }
+            th scope="col" { "Where" }
+            th scope="col" { "Product fault?" }
         }
     }
 }
@@ -208,6 +251,7 @@ fn rows(who: &Who, found: &Triage, cluster: &Cluster, id: &str) -> Markup {
                         details id=(id) {
                             summary { "and " (words::plural(others.len(), "test", "tests")) " " (bond) }
                             table.board.inner {
+                                thead.hidden { (columns()) }
                                 tbody { @for line in others { (row(who, found, line)) } }
                             }
                         }
@@ -235,13 +279,14 @@ fn row(who: &Who, found: &Triage, line: &Line) -> Markup {
             td.number data-name="Failed" {
                 (line.failures) "/" (line.runs)
                 div.faint title="95th percentile of the 30 days before" { "limit " (words::percent(line.limit)) }
+                @if found.since.is_some() && line.days > 1 { div.faint { "and on " (words::plural(line.days - 1, "other day", "other days")) } }
             }
             td data-name="Flake rate" {
                 (parts::rate(line.rate, line.low, line.high))
                 div.faint { "was " (words::percent_or_dash(line.stable_rate)) }
             }
             td.number data-name="Reruns passed" { (line.passed_reruns) }
-            td data-name="Where" { (place(line)) }
+            td data-name="Where" { (place(found, line)) }
             td data-name="Product fault?" { (fault(who, found, line)) }
         }
     }
@@ -256,23 +301,27 @@ fn verdict_tag(verdict: &str, rung: Option<&str>) -> Markup {
     parts::tag(class, &words::visible(&text))
 }
 
-fn place(line: &Line) -> Markup {
-    let parts = [line.environments.join(", "), jobs(line)];
+fn place(found: &Triage, line: &Line) -> Markup {
+    let parts = [line.environments.join(", "), jobs(&line.jobs)];
+    let time = match &found.day {
+        Some(_) => words::clock(line.time),
+        None => words::moment(line.time),
+    };
     let package = if line.revision.is_empty() {
         &line.release
     } else {
         &line.revision
     };
     html! {
-        div { time { (words::clock(line.time)) } " " (words::visible(&words::short(package))) }
+        div { time { (time) } " " (words::visible(&words::short(package))) }
         @for part in parts.iter().filter(|part| !part.is_empty()) {
             div.faint { (words::visible(part)) }
         }
     }
 }
 
-fn jobs(line: &Line) -> String {
-    match line.jobs.as_slice() {
+fn jobs(jobs: &[String]) -> String {
+    match jobs {
         [] => String::new(),
         [one] => format!("job {one}"),
         [first, others @ ..] => format!("job {first} and {} more", others.len()),
@@ -280,7 +329,6 @@ fn jobs(line: &Line) -> String {
 }
 
 fn fault(who: &Who, found: &Triage, line: &Line) -> Markup {
-    let day = found.day.as_deref().unwrap_or_default();
     let environment = found.environment.as_deref().unwrap_or_default();
     html! {
         @if let Some(fault) = &line.fault {
@@ -296,7 +344,8 @@ fn fault(who: &Who, found: &Triage, line: &Line) -> Markup {
             form.label method="post" action="/label" {
                 (parts::form_word(who))
                 input type="hidden" name="test" value=(line.number);
-                input type="hidden" name="day" value=(day);
+                input type="hidden" name="day" value=(line.day);
+                @if found.since.is_some() { input type="hidden" name="since" value="stable"; }
                 input type="hidden" name="environment" value=(environment);
                 @if line.fault.is_some() {
                     button.plain name="is" value="cleared" { "Take back" }

@@ -13,7 +13,7 @@ import pytest
 from conftest import Server, binary
 from playwright.sync_api import Browser, Page, expect
 
-PAGES = ["/", "/tests", "/suite", "/next", "/quarantine"]
+PAGES = ["/", "/?since=stable", "/tests", "/suite", "/next", "/quarantine"]
 
 
 def send(server: Server, lines: list[dict[str, object]]) -> None:
@@ -121,7 +121,37 @@ def test_everything_can_be_done_without_scripts_and_by_keyboard(demo: Server, ch
     page.get_by_role("button", name="Fault").first.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#ranking")).to_contain_text("100 %")
+
+    environment = page.locator("select[name=environment] option").nth(1).get_attribute("value")
+    assert environment
+    page.select_option("select[name=environment]", environment)
+    page.get_by_role("button", name="Show").press("Enter")
+    for cell in page.locator("table.board td[data-name=Where]").all():
+        expect(cell).to_contain_text(environment)
+
+    page.get_by_role("searchbox", name="Find a test").fill("retries")
+    page.keyboard.press("Enter")
+    page.locator("a.test").first.press("Enter")
+    name = page.locator("h1").inner_text()
+    page.get_by_label("Reason").fill("slow at night")
+    page.get_by_role("button", name="Quarantine").press("Enter")
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+    expect(row).to_contain_text("slow at night")
+    row.get_by_role("button", name="Take out").press("Enter")
+    expect(page.locator("section[aria-labelledby=left]")).to_contain_text(name)
     context.close()
+
+
+def test_failures_since_the_last_stable_run_are_labelled_in_their_place(demo: Server, page: Page) -> None:
+    page.goto(demo.url)
+    page.get_by_role("link", name="Since the last stable run").click()
+    expect(page.locator("h1")).to_have_text("Failures since the last stable run")
+    expect(page.locator("main")).to_contain_text("The last stable run is revision")
+    page.locator("section[aria-labelledby=faults]").get_by_role("button", name="Fault").first.click()
+    expect(page.locator("#ranking")).to_contain_text("100 %")
+    expect(page.locator("h1")).to_have_text("Failures since the last stable run")
+    page.get_by_role("link", name="Last day").click()
+    expect(page.locator("h1")).to_contain_text("Failures of")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -140,6 +170,7 @@ def test_pages_fit_and_are_readable(demo: Server, chromium: Browser, width: int,
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
         assert page.locator("h1").count() == 1, path
         assert page.evaluate(UNNAMED) == [], path
+        assert page.evaluate(HEADLESS) == [], path
         assert page.evaluate(CONTRAST) == [], (path, scheme)
     context.close()
 
@@ -149,6 +180,15 @@ UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]), sele
     (one) =>
     !(one.textContent || "").trim() && !one.getAttribute("aria-label") && !(one.labels && one.labels.length)
 ).map((one) => one.outerHTML)"""
+
+# Tables whose columns a screen reader could not name, and pictures without a name.
+HEADLESS = """() => [
+    ...[...document.querySelectorAll("table")].filter((one) => {
+        const cells = one.querySelector(":scope > tbody > tr")?.cells ?? [];
+        return one.querySelectorAll(":scope > thead th[scope=col]").length !== cells.length;
+    }),
+    ...document.querySelectorAll("svg:not([role=img][aria-label])"),
+].map((one) => one.outerHTML.slice(0, 200))"""
 
 # Text with less contrast than 4.5 to 1 against what is behind it.
 CONTRAST = """() => {

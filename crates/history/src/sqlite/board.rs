@@ -101,6 +101,13 @@ impl Sqlite {
         found.map_err(self.trouble())
     }
 
+    /// The number of the last test that was added; 0 if there is none.
+    pub fn last_test(&self) -> Result<u32, StoreError> {
+        let last = "SELECT coalesce(max(id), 0) FROM test";
+        let found = self.connection.query_row(last, [], |row| row.get(0));
+        found.map_err(self.trouble())
+    }
+
     /// The failures in a range of times, first runs only, in the order of time.
     pub fn failures_between(&self, from: i64, to: i64) -> Result<Vec<KeptFailure>, StoreError> {
         let all = format!(

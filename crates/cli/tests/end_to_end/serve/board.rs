@@ -1,11 +1,10 @@
-//! Reports in, board out: what pages and the API show, labels, quarantine, and hostile names.
+//! Reports in, board out: what pages and the API show, labels, and hostile names.
 
 use std::fmt::Write;
 
 use serde_json::json;
 
 use super::{Server, junit, new_store};
-use crate::project::{Project, Python};
 
 /// Thirty quiet days, and a last one on which two tests fail: one for the first time, one as ever.
 fn fill(server: &Server) {
@@ -37,7 +36,7 @@ fn fill(server: &Server) {
     );
 }
 
-fn number_of(server: &Server, test: &str) -> u64 {
+pub(super) fn number_of(server: &Server, test: &str) -> u64 {
     let found = server.json(&format!("/api/v1/tests?query={test}"));
     found["tests"][0]["number"].as_u64().unwrap()
 }
@@ -123,6 +122,129 @@ fn the_failure_that_stands_out_comes_first_and_the_ranking_is_measured() {
 }
 
 #[test]
+fn failures_since_the_last_stable_run_are_those_after_nothing_new_had_failed() {
+    let (_folder, store) = new_store();
+    let server = Server::start(&store, &[]);
+    assert!(server.json("/api/v1/triage?since=stable")["since"].is_null());
+    let line = |test: &str, day: u32, revision: &str, failed: bool| {
+        let verdict = if failed { "failed" } else { "passed" };
+        json!({
+            "test": test, "time": format!("2026-06-{day:02}T04:00:00Z"), "verdict": verdict,
+            "environment": if test == "a.py::new" { "linux" } else { "mac" }, "branch": "main",
+            "revision": revision, "job": format!("{revision}-{test}"),
+        })
+    };
+    let mut lines = String::new();
+    for day in 1..=30 {
+        let revision = format!("r{day}");
+        for (test, failed) in [
+            ("a.py::new", day >= 29),
+            ("a.py::old", day % 2 == 0),
+            ("a.py::fine", false),
+        ] {
+            writeln!(lines, "{}", line(test, day, &revision, failed)).unwrap();
+        }
+    }
+    // One test of three that passes: too small a run to say that all is well.
+    writeln!(lines, "{}", line("a.py::fine", 30, "small", false)).unwrap();
+    server.post("/api/v1/reports", "application/x-ndjson", &lines);
+
+    let board = server.json("/api/v1/triage?since=stable");
+    assert_eq!(board["stable_run"]["revision"], "r28", "{board}");
+    assert_eq!(board["stable_run"]["jobs"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        (&board["day"], &board["since"]),
+        (&json!(null), &json!("2026-06-28"))
+    );
+    let new = &board["potential_product_faults"]["clusters"][0]["lines"][0];
+    assert_eq!(
+        (&new["test"], &new["days"]),
+        (&json!("a.py::new"), &json!(2))
+    );
+    // Its failures stand out as much on both days; the last is shown.
+    assert_eq!(
+        (&new["day"], &new["priority"]),
+        (&json!("2026-06-30"), &json!(1.0))
+    );
+    let old = &board["potential_flaky_failures"]["clusters"][0]["lines"][0];
+    assert_eq!(
+        (&old["test"], &old["days"]),
+        (&json!("a.py::old"), &json!(1))
+    );
+    let mac = server.json("/api/v1/triage?since=stable&environment=mac");
+    assert_eq!(mac["stable_run"]["revision"], "r28");
+    assert_eq!(mac["potential_product_faults"]["tests"], 0);
+    let (_, page) = server.get("/?since=stable");
+    assert!(
+        page.contains("Failures since the last stable run"),
+        "{page}"
+    );
+    assert!(
+        page.contains("and on 1 other day") && page.contains("r28"),
+        "{page}"
+    );
+
+    // A run in which the product was at fault is not stable, whatever failed.
+    let body = json!({"test": number_of(&server, "old"), "day": "2026-06-28", "is_fault": true});
+    let (status, _) = server.post("/api/v1/labels", "application/json", &body.to_string());
+    assert_eq!(status, 200);
+    let board = server.json("/api/v1/triage?since=stable");
+    assert_eq!(board["stable_run"]["revision"], "r27");
+    assert_eq!(server.get("/?since=stable&day=2026-06-28").0, 400);
+    assert_eq!(server.get("/?since=ever").0, 400);
+}
+
+#[test]
+fn without_a_stable_run_all_failures_of_the_period_are_shown() {
+    let (_folder, store) = new_store();
+    let server = Server::start(&store, &[]);
+    let mut text = "test,time,verdict\n".to_owned();
+    for day in 1..=30 {
+        writeln!(text, "a,2026-06-{day:02},failed").unwrap();
+    }
+    server.post("/api/v1/reports", "text/csv", &text);
+    let board = server.json("/api/v1/triage?since=stable");
+    assert!(board["stable_run"].is_null(), "{board}");
+    let list = &board["potential_flaky_failures"]["clusters"][0]["lines"][0];
+    assert_eq!(
+        (&board["since"], &list["days"]),
+        (&json!("2026-06-17"), &json!(14))
+    );
+    let (_, page) = server.get("/?since=stable");
+    assert!(
+        page.contains("No run since 2026-06-17 was stable"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_fault_can_be_labelled_that_a_long_list_does_not_show() {
+    let (_folder, store) = new_store();
+    let server = Server::start(&store, &[]);
+    let mut text = "test,time,verdict,message\n".to_owned();
+    for number in 100..350 {
+        // Letters, because failures that differ by a number only are of one kind.
+        let kind: String = number
+            .to_string()
+            .chars()
+            .map(|one| (one as u8 + 49) as char)
+            .collect();
+        writeln!(text, "t{number},2026-06-01,failed,{kind}").unwrap();
+    }
+    server.post("/api/v1/reports", "text/csv", &text);
+    let board = server.json("/api/v1/triage");
+    let list = &board["potential_product_faults"];
+    assert_eq!((&list["tests"], &list["more"]), (&json!(250), &json!(50)));
+    let body = json!({"test": number_of(&server, "t349"), "day": "2026-06-01", "is_fault": true});
+    let (status, answer) = server.post("/api/v1/labels", "application/json", &body.to_string());
+    assert_eq!(
+        (status, &answer["ranking"]["share"]),
+        (200, &json!(1.0)),
+        "{answer}"
+    );
+}
+
+#[test]
 fn every_page_answers_with_and_without_runs() {
     let (_folder, store) = new_store();
     let server = Server::start(&store, &[]);
@@ -186,122 +308,4 @@ fn what_tests_are_called_is_text_everywhere() {
         csv.contains("\"shop.</title>") && csv.contains("\"\"'>"),
         "{csv}"
     );
-}
-
-#[test]
-fn a_test_in_quarantine_does_not_fail_a_run_and_leaves_by_evidence() {
-    let Some(python) = Python::Plain.find() else {
-        return;
-    };
-    let (_folder, store) = new_store();
-    let server = Server::start(&store, &[]);
-    let project = Project::with(&[(
-        "test_a.py",
-        "def test_fine(): pass\ndef test_broken(): assert False\n",
-    )]);
-    let mut lines = String::new();
-    for day in 1..=3 {
-        let time = format!("2026-06-0{day}");
-        let line = json!({"test": "test_a.test_broken", "time": time, "verdict": "failed"});
-        writeln!(lines, "{line}").unwrap();
-    }
-    server.post("/api/v1/reports", "application/x-ndjson", &lines);
-    let (report, run) = project.run_json(&python, &["--quarantine", &server.url]);
-    assert_eq!(
-        (run.code, &report["summary"]["broken"]),
-        (Some(1), &json!(1))
-    );
-
-    let number = number_of(&server, "broken");
-    let until = unflake_history::dates::day_of(unflake_history::dates::now()) + 5;
-    let until = unflake_history::dates::to_text(until);
-    let body = json!({"test": number, "reason": "known", "owner": "@ann", "until": until});
-    let admit = |body: &serde_json::Value| {
-        server.post("/api/v1/quarantine", "application/json", &body.to_string())
-    };
-    assert_eq!(
-        admit(&json!({"test": number, "reason": " ", "until": until})).0,
-        400
-    );
-    assert_eq!(
-        admit(&json!({"test": number, "reason": "x", "until": "2020-01-01"})).0,
-        400
-    );
-    let (status, quarantine) = admit(&body);
-    assert_eq!(
-        (status, &quarantine["residents"][0]["owner"]),
-        (200, &json!("@ann"))
-    );
-
-    let junit = project.path().join("out.xml");
-    let (report, run) = project.run_json(
-        &python,
-        &[
-            "--quarantine",
-            &server.url,
-            "--junit",
-            junit.to_str().unwrap(),
-        ],
-    );
-    assert_eq!(run.code, Some(0), "{run:?}");
-    assert_eq!(report["summary"]["quarantined"], 1);
-    assert_eq!(report["findings"][0]["verdict"], "broken");
-    assert_eq!(report["findings"][0]["quarantine"]["reason"], "known");
-    let human = project.run(&python, &["--quarantine", &server.url]);
-    assert!(
-        human.code == Some(0) && human.stdout.contains("@ann: known"),
-        "{human:?}"
-    );
-    assert!(human.stdout.contains("1 quarantined"), "{human:?}");
-    let xml = std::fs::read_to_string(&junit).unwrap();
-    assert!(xml.contains("unflake.quarantine"), "{xml}");
-
-    // What the report says is kept as what it is: failures, and no pass.
-    let (status, answer) = server.post("/api/v1/reports?job=q", "application/xml", &xml);
-    assert_eq!(status, 201, "{answer}");
-    let list = server.json("/api/v1/tests?query=broken&only=all");
-    let own = list["tests"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|one| one["runs"].as_u64() > Some(0));
-    let own = own.unwrap()["number"].as_u64().unwrap();
-    let one = server.json(&format!("/api/v1/tests/{own}"));
-    let outcomes = one["last_runs"].as_array().unwrap();
-    assert!(
-        outcomes.iter().all(|run| run["outcome"] == "failed"),
-        "{outcomes:?}"
-    );
-    assert!(
-        outcomes.iter().any(|run| run["verdict"] == "broken"),
-        "{outcomes:?}"
-    );
-
-    // The list as a file in the repository does the same.
-    let (_, list) = server.get("/api/v1/quarantine.toml");
-    project.write("unflake-quarantine.toml", &list);
-    assert_eq!(project.run(&python, &[]).code, Some(0));
-    leave_by_evidence(&server, number);
-}
-
-fn leave_by_evidence(server: &Server, number: u64) {
-    let now = unflake_history::dates::now();
-    let mut lines = String::new();
-    for at in 1..=80 {
-        let line = json!({"test": "test_a.test_broken", "time": now + at, "verdict": "passed"});
-        writeln!(lines, "{line}").unwrap();
-    }
-    let (status, answer) = server.post("/api/v1/reports", "application/x-ndjson", &lines);
-    assert_eq!((status, &answer["runs"]), (201, &json!(80)), "{answer}");
-    // The next report is written after the quarantine was looked at.
-    server.post(
-        "/api/v1/reports?job=z",
-        "application/xml",
-        &junit("2026-06-01T00:00:00", &[("x", None)]),
-    );
-    let quarantine = server.json("/api/v1/quarantine");
-    assert_eq!(quarantine["residents"], json!([]), "{quarantine}");
-    assert_eq!(quarantine["left"][0]["number"], number);
-    let why = quarantine["left"][0]["left_because"].as_str().unwrap();
-    assert!(why.contains("runs failed"), "{why}");
 }
