@@ -30,6 +30,9 @@ use crate::store::{Appended, Refused, Source, Store, StoreError};
 /// How many batches may wait for the store.
 const WAITING: usize = 32;
 
+/// So much is read at once. It is small enough for the processor's cache, also beside all names.
+const AT_ONCE: usize = 1 << 16;
+
 /// A run may not be later than now by more than this, in milliseconds: clocks differ, but not by days.
 const FUTURE: i64 = 86_400_000;
 
@@ -188,7 +191,7 @@ fn parse<F: FnMut(Batch) -> Result<(), ()>>(
     skips: &mut Skips,
 ) -> Result<[u8; 32], FileError> {
     let mut reader = BufReader::with_capacity(
-        1 << 18,
+        AT_ONCE,
         Hashing {
             inner: input.bytes,
             hasher: hasher(wish),

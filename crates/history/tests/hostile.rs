@@ -61,6 +61,55 @@ fn a_reports_times_may_be_missing_and_those_that_cannot_be_are_left_out() {
 }
 
 #[test]
+fn durations_that_are_no_numbers_are_unknown_and_the_runs_are_kept() {
+    let folder = TempDir::new().unwrap();
+    let mut store = open(&folder);
+    let mut table = "test,time,verdict,duration\n".to_owned();
+    for duration in ["1.5", "NaN", "inf", "-1", "1e300", "soon"] {
+        writeln!(table, "t,2025-01-01,ok,{duration}").unwrap();
+    }
+    writeln!(table, "t,2125-01-01,ok,1").unwrap();
+    let report = take(&mut store, "t.csv", Cursor::new(table));
+    assert_eq!(reasons(&report), [("a time in the future", 1)]);
+    let lines = "{\"test\": \"t\", \"time\": \"2025-01-02\", \"verdict\": \"ok\", \"duration\": \"NaN\"}\n\
+                 {\"test\": \"t\", \"time\": \"2125-01-02\", \"verdict\": \"ok\"}\n";
+    let report = take(&mut store, "t.ndjson", Cursor::new(lines));
+    assert_eq!(reasons(&report), [("a time in the future", 1)]);
+    let kept = store.runs_of(&[1], i64::MIN, i64::MAX).unwrap();
+    let durations: Vec<Option<i64>> = kept.iter().map(|run| run.duration).collect();
+    let unknown = [None; 6];
+    assert_eq!(durations[0], Some(1_500_000));
+    assert_eq!(durations[1..], unknown);
+}
+
+#[test]
+fn a_bomb_of_entities_is_text_that_is_cut_and_loses_no_run() {
+    let folder = TempDir::new().unwrap();
+    let mut store = open(&folder);
+    // A billion laughs: each entity is ten of the one before.
+    let mut bomb = "<!DOCTYPE a [<!ENTITY e0 'lol'>".to_owned();
+    for at in 1..10 {
+        let ten = format!("&e{};", at - 1).repeat(10);
+        write!(bomb, "<!ENTITY e{at} '{ten}'>").unwrap();
+    }
+    let xml = format!(
+        "{bomb}]><testsuite timestamp='2025-01-01T00:00:00'><testcase name='a'><failure message='&e9;'>&e9;\
+         </failure></testcase><testcase name='b'/></testsuite>"
+    );
+    let report = take(&mut store, "r.xml", Cursor::new(xml));
+    assert_eq!(
+        *report.result.as_ref().unwrap(),
+        Appended::Added { runs: 2 }
+    );
+    let kept = store.runs_of(&[1], i64::MIN, i64::MAX).unwrap();
+    let example = kept[0].example.as_deref().unwrap();
+    assert!(
+        example.contains("&e9;") && !example.contains("lol"),
+        "{example}"
+    );
+}
+
+#[test]
 fn names_of_ten_kilobytes_and_with_control_characters_are_kept_as_they_are() {
     let folder = TempDir::new().unwrap();
     let mut store = open(&folder);

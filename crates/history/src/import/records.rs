@@ -9,11 +9,14 @@ use std::ops::Range;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
+use super::AT_ONCE;
+
 /// The longest record.
 const LONGEST: usize = 1024 * 1024;
 
-/// So much is read at once.
-const CHUNK: usize = 256 * 1024;
+/// There is room to read at least so much at once: more than a reader with a buffer keeps in that, so that
+/// nothing is copied twice.
+const CHUNK: usize = 2 * AT_ONCE;
 
 /// What comes next in a table.
 pub(super) enum Next<'a> {

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use rusqlite::{
-    Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
+    CachedStatement, Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior,
+    params,
 };
 
 use super::blocks::Builder;
@@ -98,6 +99,8 @@ pub(super) struct Writer<'a> {
     provenances: Vec<(i64, u32)>,
     signatures: HashMap<String, i64>,
     builder: Builder<'a>,
+    /// Adds [`TOGETHER`] runs.
+    insert: CachedStatement<'a>,
 }
 
 impl<'a> Writer<'a> {
@@ -122,6 +125,7 @@ impl<'a> Writer<'a> {
             provenances: Vec::new(),
             signatures: HashMap::new(),
             builder,
+            insert: transaction.prepare_cached(&insert_runs(TOGETHER))?,
         })
     }
 
@@ -144,7 +148,13 @@ impl<'a> Writer<'a> {
     }
 
     fn write_runs(&mut self, rows: &[Row]) -> rusqlite::Result<()> {
-        let mut insert = self.transaction.prepare_cached(&insert_runs(rows.len()))?;
+        let mut few;
+        let insert = if rows.len() == TOGETHER {
+            &mut self.insert
+        } else {
+            few = self.transaction.prepare_cached(&insert_runs(rows.len()))?;
+            &mut few
+        };
         for (place, row) in rows.iter().enumerate() {
             let (provenance, _) = self.provenances[row.provenance as usize];
             let values = [
@@ -161,7 +171,6 @@ impl<'a> Writer<'a> {
             insert.raw_bind_parameter(first + values.len(), row.duration)?;
         }
         insert.raw_execute()?;
-        drop(insert);
         for (number, row) in (self.next..).zip(rows) {
             if let Some(more) = &row.more {
                 self.write_detail(number, more)?;

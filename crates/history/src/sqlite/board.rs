@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Row, params_from_iter};
+use rusqlite::params_from_iter;
 
 use super::Sqlite;
+use super::kept::{JOINED, KEPT, to_kept, to_test};
 use crate::run::{Provenance, TestName};
 use crate::store::{KeptRun, StoreError};
 
@@ -17,14 +18,6 @@ CREATE INDEX IF NOT EXISTS run_of_test ON run(test, time);
 CREATE INDEX IF NOT EXISTS failure_in_time ON run(time) WHERE outcome IN (1, 2, 7, 8);
 CREATE INDEX IF NOT EXISTS passed_rerun_in_time ON run(time) WHERE attempt > 1 AND outcome IN (0, 5);
 ";
-
-const KEPT: &str = "run.id, run.time, outcome.name, run.attempt, run.duration, provenance.revision, \
-    stream.branch, stream.release, provenance.environment, provenance.job, signature.text, \
-    signature.example, detail.bug, detail.verdict";
-
-const JOINED: &str = "JOIN outcome ON outcome.id = run.outcome \
-    JOIN provenance ON provenance.id = run.provenance JOIN stream ON stream.id = provenance.stream \
-    LEFT JOIN detail ON detail.run = run.id LEFT JOIN signature ON signature.id = detail.signature";
 
 /// How far a store has grown: the numbers of its last run and its last label.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,27 +137,22 @@ impl Sqlite {
 
     /// The last runs of a test, the newest first.
     pub fn last_runs_of(&self, tests: &[u32], most: u32) -> Result<Vec<KeptRun>, StoreError> {
-        let mut runs = Vec::new();
-        for test in tests {
-            let last = format!(
-                "SELECT {KEPT} FROM (SELECT * FROM run INDEXED BY run_of_test WHERE test = ?1 \
-                 ORDER BY time DESC LIMIT ?2) AS run {JOINED}"
-            );
-            runs.extend(self.read(&last, (test, most), to_kept)?);
-        }
-        runs.sort_by_key(|run| std::cmp::Reverse((run.time, run.number)));
-        runs.truncate(most as usize);
-        Ok(runs)
+        self.newest(tests, most, "")
     }
 
     /// One test's failures that are kept with a signature, the newest first.
     pub fn failures_of(&self, tests: &[u32], most: u32) -> Result<Vec<KeptRun>, StoreError> {
+        self.newest(tests, most, "AND outcome IN (1, 2, 7, 8)")
+    }
+
+    /// The last runs of a test for which something more holds, the newest first.
+    fn newest(&self, tests: &[u32], most: u32, more: &str) -> Result<Vec<KeptRun>, StoreError> {
+        let last = format!(
+            "SELECT {KEPT} FROM (SELECT * FROM run INDEXED BY run_of_test WHERE test = ?1 {more} \
+             ORDER BY time DESC LIMIT ?2) AS run {JOINED}"
+        );
         let mut runs = Vec::new();
         for test in tests {
-            let last = format!(
-                "SELECT {KEPT} FROM (SELECT * FROM run INDEXED BY run_of_test WHERE test = ?1 \
-                 AND outcome IN (1, 2, 7, 8) ORDER BY time DESC LIMIT ?2) AS run {JOINED}"
-            );
             runs.extend(self.read(&last, (test, most), to_kept)?);
         }
         runs.sort_by_key(|run| std::cmp::Reverse((run.time, run.number)));
@@ -198,13 +186,7 @@ impl Sqlite {
     /// What the test with a number is called.
     pub fn test_by_number(&self, number: u32) -> Result<Option<TestName>, StoreError> {
         let one = "SELECT name, copy, by_framework FROM test WHERE id = ?1";
-        let found = self.read(one, [number], |row| {
-            Ok(TestName {
-                name: row.get(0)?,
-                copy: row.get(1)?,
-                is_own: row.get(2)?,
-            })
-        })?;
+        let found = self.read(one, [number], |row| to_test(row, 0))?;
         Ok(found.into_iter().next())
     }
 
@@ -271,25 +253,4 @@ impl Sqlite {
             Ok(())
         })
     }
-}
-
-fn to_kept(row: &Row<'_>) -> rusqlite::Result<KeptRun> {
-    Ok(KeptRun {
-        number: row.get(0)?,
-        time: row.get(1)?,
-        outcome: row.get(2)?,
-        attempt: row.get(3)?,
-        duration: row.get(4)?,
-        provenance: Provenance {
-            revision: row.get(5)?,
-            branch: row.get(6)?,
-            release: row.get(7)?,
-            environment: row.get(8)?,
-            job: row.get(9)?,
-        },
-        signature: row.get(10)?,
-        example: row.get(11)?,
-        bug: row.get(12)?,
-        verdict: row.get(13)?,
-    })
 }

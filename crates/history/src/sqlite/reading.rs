@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Row;
 
+use super::kept::{JOINED, KEPT, to_kept, to_test};
 use super::labelled::Labelled;
 use super::{Sqlite, blocks, revision};
 use crate::daily::{DailyCount, FlakyRule};
-use crate::run::{Ended, Label, Provenance, TestName};
+use crate::run::{Ended, Label, TestName};
 use crate::store::{Appended, KeptRun, Source, Store, StoreError, Stream};
 
 impl Store for Sqlite {
@@ -21,14 +22,7 @@ impl Store for Sqlite {
 
     fn tests(&self) -> Result<Vec<(u32, TestName)>, StoreError> {
         let all = "SELECT id, name, copy, by_framework FROM test ORDER BY id";
-        self.read(all, [], |row| {
-            let test = TestName {
-                name: row.get(1)?,
-                copy: row.get(2)?,
-                is_own: row.get(3)?,
-            };
-            Ok((row.get(0)?, test))
-        })
+        self.read(all, [], |row| Ok((row.get(0)?, to_test(row, 1)?)))
     }
 
     fn streams(&self) -> Result<Vec<Stream>, StoreError> {
@@ -68,16 +62,11 @@ impl Store for Sqlite {
     fn runs_of(&self, tests: &[u32], from: i64, to: i64) -> Result<Vec<KeptRun>, StoreError> {
         let mut runs = Vec::new();
         for test in tests {
-            let all = "SELECT run.id, run.time, outcome.name, run.attempt, run.duration, \
-                       provenance.revision, stream.branch, stream.release, provenance.environment, \
-                       provenance.job, signature.text, signature.example, detail.bug, detail.verdict \
-                       FROM run JOIN outcome ON outcome.id = run.outcome \
-                       JOIN provenance ON provenance.id = run.provenance \
-                       JOIN stream ON stream.id = provenance.stream \
-                       LEFT JOIN detail ON detail.run = run.id \
-                       LEFT JOIN signature ON signature.id = detail.signature \
-                       WHERE run.test = ?1 AND run.time BETWEEN ?2 AND ?3 ORDER BY run.time, run.id";
-            runs.extend(self.read(all, (test, from, to), to_kept_run)?);
+            let all = format!(
+                "SELECT {KEPT} FROM run {JOINED} \
+                 WHERE run.test = ?1 AND run.time BETWEEN ?2 AND ?3 ORDER BY run.time, run.id"
+            );
+            runs.extend(self.read(&all, (test, from, to), to_kept)?);
         }
         runs.sort_by_key(|run| (run.time, run.number));
         Ok(runs)
@@ -113,11 +102,7 @@ impl Store for Sqlite {
         self.read(all, [], |row| {
             Ok(Label {
                 time: row.get(0)?,
-                test: TestName {
-                    name: row.get(1)?,
-                    copy: row.get(2)?,
-                    is_own: row.get(3)?,
-                },
+                test: to_test(row, 1)?,
                 run: row.get(4)?,
                 kind: row.get(5)?,
                 value: row.get(6)?,
@@ -198,25 +183,4 @@ impl Sqlite {
         let rows = rows.and_then(Iterator::collect::<rusqlite::Result<Vec<T>>>);
         rows.map_err(self.trouble())
     }
-}
-
-fn to_kept_run(row: &Row<'_>) -> rusqlite::Result<KeptRun> {
-    Ok(KeptRun {
-        number: row.get(0)?,
-        time: row.get(1)?,
-        outcome: row.get(2)?,
-        attempt: row.get(3)?,
-        duration: row.get(4)?,
-        provenance: Provenance {
-            revision: row.get(5)?,
-            branch: row.get(6)?,
-            release: row.get(7)?,
-            environment: row.get(8)?,
-            job: row.get(9)?,
-        },
-        signature: row.get(10)?,
-        example: row.get(11)?,
-        bug: row.get(12)?,
-        verdict: row.get(13)?,
-    })
 }
