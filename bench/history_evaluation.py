@@ -163,15 +163,49 @@ def false_alarms(evaluation: Evaluation) -> List[str]:
     return rows
 
 
-def orders(evaluation: Evaluation, folder: Path) -> List[str]:
-    head = " | ".join(f"{share:.0%}" for share in SHARES)
-    rows = [f"| release | order | {head} |", "|-|-|" + "-:|" * len(SHARES)]
+def replays(evaluation: Evaluation, folder: Path) -> Dict[str, Any]:
+    """What each order would have made of the runs of each release."""
+    answers = {}
     for release in RELEASES:
         plot = folder / f"history-orders-{release}.svg"
         options = ["--replay", "--release", release, "--flaky-rule", "bug", "--svg", str(plot)]
-        answer = evaluation.ask("next", *options)
+        answers[release] = evaluation.ask("next", *options)["orders"]
+    return answers
+
+
+def days(evaluation: Evaluation, answers: Dict[str, Any]) -> List[str]:
+    """Faults shown if only a share of each day's runs can be made: an alarm counts while the fault is there."""
+    head = " | ".join(f"{share:.0%}" for share in SHARES)
+    rows = [f"| order | {head} |", "|-|" + "-:|" * len(SHARES)]
+    for place, name in enumerate(order["order"] for order in answers[RELEASES[0]]):
+        cells = []
+        for at in range(len(SHARES)):
+            shown, total, alarms, true = 0, 0, 0, 0
+            delays: List[int] = []
+            for release in RELEASES:
+                found = answers[release][place]["days"][at]["alarms"]
+                when = [(test, datetime.date.fromisoformat(day)) for test, day in found]
+                credited = set()
+                for fault in evaluation.faults(release):
+                    begin, end = (datetime.date.fromisoformat(fault[key]) for key in ("from", "to"))
+                    tests = set(fault["tests"])
+                    own = [one for one in when if one[0] in tests and begin <= one[1] <= end + AFTERMATH]
+                    credited.update(own)
+                    delays += [(min(day for _, day in own) - begin).days] if own else []
+                    shown, total = shown + bool(own), total + 1
+                alarms, true = alarms + len(set(when)), true + len(credited)
+            late = f"{statistics.median(delays):.0f} days" if delays else "–"
+            cells.append(f"{shown} of {total}, {late}, {percent(true, alarms)}")
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    return rows
+
+
+def orders(evaluation: Evaluation, answers: Dict[str, Any]) -> List[str]:
+    head = " | ".join(f"{share:.0%}" for share in SHARES)
+    rows = [f"| release | order | {head} |", "|-|-|" + "-:|" * len(SHARES)]
+    for release in RELEASES:
         faults = evaluation.faults(release)
-        for order in answer["orders"]:
+        for order in answers[release]:
             when = {test: share for test, share in order["found"]}
             firsts: List[Optional[float]] = [
                 min((when[test] for test in fault["tests"] if test in when), default=None) for fault in faults
@@ -190,6 +224,7 @@ def main() -> None:
     cache = Path.home() / ".cache/unflake/history-evaluation"
     parser.add_argument("--work", type=Path, default=cache, help="a folder to work in")
     parser.add_argument("--write", type=Path, required=True, help="the page; figures go beside it")
+    parser.add_argument("--orders", action="store_true", help="only the orders of reruns")
     args = parser.parse_args()
     unflake = args.unflake or find_unflake()
     args.work.mkdir(parents=True, exist_ok=True)
@@ -197,13 +232,13 @@ def main() -> None:
     options = ["--faults", "0", "--bursty", "0", "--clustered", "0"]
     quiet = Evaluation(unflake, args.work, "quiet", options)
     folder = args.write.parent
-    sections = {
-        "RATES": rates(real),
-        "FIGURES": figures(real, folder),
-        "MODES": modes(real),
-        "QUIET": false_alarms(quiet),
-        "ORDERS": orders(real, folder),
-    }
+    answers = replays(real, folder)
+    sections = {"ORDERS": orders(real, answers), "DAYS": days(real, answers)}
+    if not args.orders:
+        sections["RATES"] = rates(real)
+        sections["FIGURES"] = figures(real, folder)
+        sections["MODES"] = modes(real)
+        sections["QUIET"] = false_alarms(quiet)
     page = args.write.read_text()
     for name, rows in sections.items():
         begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"

@@ -1,7 +1,6 @@
 //! What to run again next, and why.
 
 use serde::Serialize;
-use unflake_core::quantify::information::Belief;
 use unflake_core::quantify::rerun_order::{Candidate, LEAST_SECONDS, RerunOrder, rank};
 
 use crate::snapshot::{Known, Snapshot};
@@ -49,18 +48,18 @@ impl Next {
             .iter()
             .filter(|one| one.is_current())
             .collect();
+        let period = known.periods.current.period;
         let candidates: Vec<Candidate> = current
             .iter()
-            .map(|entry| Candidate {
-                baseline: entry.course.baseline,
-                current: entry.course.current(),
-                seconds: entry.seconds.unwrap_or(LEAST_SECONDS),
+            .map(|entry| {
+                let seconds = entry.seconds.unwrap_or(LEAST_SECONDS);
+                Candidate::new(&entry.course, (period.first, period.last), seconds)
             })
             .collect();
         let ranked = rank(&candidates, RerunOrder::Information);
         let tests = ranked.iter().take(SHOWN).map(|(place, urgency)| {
             let (entry, candidate) = (current[*place], candidates[*place]);
-            let changed = Belief::new(candidate.baseline, candidate.current).changed();
+            let changed = candidate.belief.changed();
             Row {
                 number: entry.numbers[0],
                 test: entry.name.name.clone(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use unflake_core::quantify::information::Belief;
+use unflake_core::quantify::period::Period;
 use unflake_core::quantify::rerun_order::{Candidate, LEAST_SECONDS, RerunOrder, rank};
 use unflake_core::quantify::sample::Sample;
 use unflake_history::book::{Before, Entry};
@@ -55,7 +55,14 @@ pub(crate) fn next(args: &NextArgs) -> anyhow::Result<Exit> {
     }
     // A test that does not run any more may be gone.
     entries.retain(Entry::is_current);
-    let ranked = choose(&entries, order, args.budget);
+    let period = question.periods.current.period;
+    let candidates: Vec<Candidate> = entries
+        .iter()
+        .map(|entry| to_candidate(entry, period))
+        .collect();
+    let ranked = choose(&candidates, order, args.budget);
+    let to_row =
+        |(place, urgency): &(usize, f64)| to_row(&entries[*place], &candidates[*place], *urgency);
     let shown = &ranked[..question.shown(ranked.len())];
     let name = match args.order {
         OrderArg::Binomial => "binomial",
@@ -65,14 +72,11 @@ pub(crate) fn next(args: &NextArgs) -> anyhow::Result<Exit> {
         let answer = Answer {
             head: question.head("unflake.next/1"),
             order: name,
-            tests: shown.iter().map(|one| to_row(&entries, *one)).collect(),
+            tests: shown.iter().map(to_row).collect(),
         };
         print(&to_json(&answer))?;
     } else {
-        let cells: Vec<Vec<String>> = shown
-            .iter()
-            .map(|one| to_cells(&to_row(&entries, *one)))
-            .collect();
+        let cells: Vec<Vec<String>> = shown.iter().map(|one| to_cells(&to_row(one))).collect();
         let mut text = question.opening();
         let told = format!("what to run next (--order {name})\n\n");
         text += &told;
@@ -92,18 +96,18 @@ fn to_order(args: &NextArgs, entries: &[Entry]) -> RerunOrder {
 }
 
 /// A test as the orders see it.
-pub(super) fn to_candidate(entry: &Entry) -> Candidate {
-    Candidate {
-        baseline: entry.course.baseline,
-        current: entry.course.current(),
-        seconds: entry.seconds.unwrap_or(UNKNOWN_SECONDS),
-    }
+pub(super) fn to_candidate(entry: &Entry, period: Period) -> Candidate {
+    let seconds = entry.seconds.unwrap_or(UNKNOWN_SECONDS);
+    Candidate::new(&entry.course, (period.first, period.last), seconds)
 }
 
 /// The places of the tests to run, with their urgencies; only as many as fit into the budget.
-fn choose(entries: &[Entry], order: RerunOrder, budget: Option<Duration>) -> Vec<(usize, f64)> {
-    let candidates: Vec<Candidate> = entries.iter().map(to_candidate).collect();
-    let mut ranked = rank(&candidates, order);
+fn choose(
+    candidates: &[Candidate],
+    order: RerunOrder,
+    budget: Option<Duration>,
+) -> Vec<(usize, f64)> {
+    let mut ranked = rank(candidates, order);
     if let Some(budget) = budget {
         let mut left = budget.as_secs_f64();
         ranked.retain(|(place, _)| {
@@ -117,16 +121,14 @@ fn choose(entries: &[Entry], order: RerunOrder, budget: Option<Duration>) -> Vec
     ranked
 }
 
-fn to_row(entries: &[Entry], (place, urgency): (usize, f64)) -> Row {
-    let entry = &entries[place];
-    let current = entry.course.current();
+fn to_row(entry: &Entry, candidate: &Candidate, urgency: f64) -> Row {
     Row {
         test: entry.name.name.clone(),
         copy: entry.name.copy,
         urgency,
-        changed: Belief::new(entry.course.baseline, current).changed(),
-        failures: current.failures(),
-        runs: current.runs(),
+        changed: candidate.belief.changed(),
+        failures: candidate.current.failures(),
+        runs: candidate.current.runs(),
         stable_rate: entry.course.baseline.rate(),
         seconds: entry.seconds,
     }

@@ -8,9 +8,7 @@ use std::time::Instant;
 use anyhow::Context;
 use console::style;
 use unflake_core::event::Event;
-use unflake_core::quantify::information::Belief;
 use unflake_core::quantify::rerun_order::{Candidate, RerunOrder, rank};
-use unflake_core::quantify::sample::Sample;
 use unflake_core::reported::junit_name;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::Trial;
@@ -43,7 +41,7 @@ pub(super) fn run(
     let store = question.store.path().to_owned();
     let store =
         camino::Utf8PathBuf::from_path_buf(store).map_err(|path| Trouble::FolderName { path })?;
-    let most = question.args.top;
+    let (most, period) = (question.args.top, question.periods.current.period);
     // Others may write while we run; we open the history for each outcome.
     drop(question);
     let current: Current = Arc::default();
@@ -61,7 +59,7 @@ pub(super) fn run(
         let listed = list(wish, &current)?;
         let own = entries
             .iter()
-            .filter_map(|entry| Some((wish, find(entry, &listed)?, to_candidate(entry))));
+            .filter_map(|entry| Some((wish, find(entry, &listed)?, to_candidate(entry, period))));
         runnable.extend(own);
     }
     if runnable.is_empty() {
@@ -84,7 +82,7 @@ pub(super) fn run(
         runs += 1;
         failures += usize::from(failed);
         if failed || trial.outcome.is_pass() {
-            candidate.current = candidate.current.plus(Sample::new(u64::from(failed), 1));
+            candidate.add(failed);
         }
         // Without the start of the VM, which is the same for every test.
         candidate.seconds = trial.duration.as_secs_f64();
@@ -193,7 +191,7 @@ fn show(trial: &Trial, candidate: &Candidate) -> anyhow::Result<()> {
     } else {
         style(label).green()
     };
-    let changed = Belief::new(candidate.baseline, candidate.current).changed();
+    let changed = candidate.belief.changed();
     let (name, time) = (printable(trial.test.name()), seconds(trial.duration));
     let changed = table::percent(changed);
     let mut stderr = std::io::stderr();

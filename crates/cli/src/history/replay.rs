@@ -1,15 +1,19 @@
 //! What the orders would have made of the runs that there were: Fig. 10 of Rehman 2019, and more.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use unflake_core::chart::{Chart, Line};
 use unflake_core::quantify::binomial::probability;
 use unflake_core::quantify::evidence::Evidence;
+use unflake_core::quantify::information::Belief;
 use unflake_core::quantify::prior::Prior;
-use unflake_core::quantify::rerun_order::{Candidate, Recorded, RerunOrder, replay as play};
+use unflake_core::quantify::rerun_order::{
+    Candidate, Recorded, RecordedRun, RerunOrder, replay as play, replay_days,
+};
 use unflake_core::quantify::sample::{Sample, to_float};
 use unflake_history::book::Entry;
+use unflake_history::dates;
 use unflake_history::store::Store;
 
 use super::next::to_candidate;
@@ -23,6 +27,9 @@ const DAY: i64 = 86_400_000;
 
 /// At so many points of a replay it is looked at.
 const POINTS: usize = 200;
+
+/// The shares of each day's runs that are tried.
+const SHARES: [f64; 4] = [0.05, 0.15, 0.3, 0.5];
 
 #[derive(Serialize)]
 struct Answer {
@@ -44,6 +51,16 @@ struct Played {
     detected: Vec<(f64, usize)>,
     /// Each test that was, with the share of runs that it took.
     found: Vec<(String, f64)>,
+    /// What it shows if only a share of each day's runs can be made.
+    days: Vec<Daily>,
+}
+
+/// Alarms with a share of each day's runs.
+#[derive(Serialize)]
+struct Daily {
+    share: f64,
+    /// Which test was shown to be unstable, and on which day. It may be shown again.
+    alarms: Vec<(String, String)>,
 }
 
 struct Course {
@@ -59,13 +76,16 @@ pub(super) fn replay(question: &Question, entries: &[Entry]) -> anyhow::Result<E
         ("binomial", RerunOrder::Binomial(Prior::None)),
         ("information", RerunOrder::Information),
     ];
-    let courses = orders.map(|(name, order)| (name, follow(&recorded, order, question)));
+    let courses = orders.map(|(name, order)| {
+        let days = watch_shares(&recorded, order, question, entries);
+        (name, follow(&recorded, order, question), days)
+    });
     let total = recorded.runs.len().max(1);
     let at = |point: usize| to_float(point as u64) / to_float(POINTS as u64);
     let default = courses[0].1.sums.clone();
     let played: Vec<Played> = courses
-        .iter()
-        .map(|(name, course)| {
+        .into_iter()
+        .map(|(name, course, days)| {
             let sums = course.sums.iter().zip(&default);
             let stability = sums.map(|(sum, default)| 1.0 - sum / default);
             Played {
@@ -84,6 +104,7 @@ pub(super) fn replay(question: &Question, entries: &[Entry]) -> anyhow::Result<E
                         (name, to_float(*run as u64) / to_float(total as u64))
                     })
                     .collect(),
+                days,
             }
         })
         .collect();
@@ -138,13 +159,18 @@ fn read(question: &Question, entries: &[Entry]) -> anyhow::Result<Recorded> {
     runs.sort_by_key(|(time, ..)| *time);
     let clean = |entry: &Entry| Candidate {
         current: Sample::default(),
-        ..to_candidate(entry)
+        belief: Belief::new(entry.course.baseline, part.period.first),
+        ..to_candidate(entry, part.period)
     };
     Ok(Recorded {
         candidates: entries.iter().map(clean).collect(),
         runs: runs
             .into_iter()
-            .map(|(_, place, failed)| (place, failed))
+            .map(|(time, test, failed)| RecordedRun {
+                test,
+                day: i32::try_from(time.div_euclid(DAY)).unwrap_or(i32::MAX),
+                failed,
+            })
             .collect(),
     })
 }
@@ -171,16 +197,16 @@ fn follow(recorded: &Recorded, order: RerunOrder, question: &Question) -> Course
     let (mut run, mut sum) = (0, 0.0);
     play(recorded, order, |played| {
         run += 1;
-        let test = played.test as usize;
+        let test = played.run.test as usize;
         if played.so_far.runs() > 1 {
             sum += probability(played.so_far, rates[test]);
         }
         if !is_found[test] {
             let one = &mut evidence[test];
-            one.add(Sample::new(u64::from(played.failed), 1));
-            if played.failed && one.is_alarm() {
+            one.add(Sample::new(u64::from(played.run.failed), 1));
+            if played.run.failed && one.is_alarm() {
                 is_found[test] = true;
-                course.found.push((played.test, run));
+                course.found.push((played.run.test, run));
             }
         }
         while course.sums.len() <= POINTS && run * POINTS >= course.sums.len() * total {
@@ -189,6 +215,52 @@ fn follow(recorded: &Recorded, order: RerunOrder, question: &Question) -> Course
         }
     });
     course
+}
+
+fn watch_shares(
+    recorded: &Recorded,
+    order: RerunOrder,
+    question: &Question,
+    entries: &[Entry],
+) -> Vec<Daily> {
+    let to_named = |(test, day): (u32, i32)| {
+        let name = entries[test as usize].name.name.clone();
+        (name, dates::to_text(day))
+    };
+    let one = |share: f64| Daily {
+        share,
+        alarms: watch(recorded, order, share, question)
+            .into_iter()
+            .map(to_named)
+            .collect(),
+    };
+    SHARES.into_iter().map(one).collect()
+}
+
+/// The alarms by day, if an order chooses a share of each day's runs. After an alarm the evidence starts anew.
+fn watch(
+    recorded: &Recorded,
+    order: RerunOrder,
+    share: f64,
+    question: &Question,
+) -> Vec<(u32, i32)> {
+    let mut counts: BTreeMap<(i32, u32), Sample> = BTreeMap::new();
+    replay_days(recorded, order, share, |played| {
+        let sum = counts.entry((played.run.day, played.run.test)).or_default();
+        *sum = sum.plus(Sample::one(played.run.failed));
+    });
+    let start = |one: &Candidate| Evidence::after(one.baseline, question.level);
+    let mut evidence: Vec<Evidence> = recorded.candidates.iter().map(start).collect();
+    let mut alarms = Vec::new();
+    for ((day, test), sample) in counts {
+        let one = &mut evidence[test as usize];
+        one.add(sample);
+        if sample.failures() > 0 && one.is_alarm() {
+            alarms.push((test, day));
+            *one = start(&recorded.candidates[test as usize]);
+        }
+    }
+    alarms
 }
 
 fn write(question: &Question, played: &[Played], plot: &str) -> String {

@@ -8,6 +8,27 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// One run, which failed.
+    pub const ONE_FAILURE: Self = Self {
+        failures: 1,
+        runs: 1,
+    };
+
+    /// One run, which passed.
+    pub const ONE_PASS: Self = Self {
+        failures: 0,
+        runs: 1,
+    };
+
+    /// One run.
+    pub fn one(failed: bool) -> Self {
+        if failed {
+            Self::ONE_FAILURE
+        } else {
+            Self::ONE_PASS
+        }
+    }
+
     /// So many failures among so many runs.
     ///
     /// # Panics
