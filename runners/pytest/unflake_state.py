@@ -22,7 +22,7 @@ What objects hold lives on as long as the snapshot does.
 
 import gc
 from functools import partial
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from unflake_channel import Message
@@ -46,6 +46,7 @@ from unflake_state_settings import Quiet, setting_probes
 from unflake_state_values import ABSENT, TEXT_LIMIT, cut, is_code, is_mock, module_dict, show_change
 from unflake_state_walk import STEPS, Walk
 
+# Seconds of the processor: a busy machine must not decide what is seen.
 MARK_SECONDS, MARK_OBJECTS = 2.0, 1_000_000
 # Many tests import something, and it seldom matters: it is told last.
 LAST = "module"
@@ -86,7 +87,7 @@ class State:
         start = perf_counter()
         self._found = {}
         with Quiet():
-            unseen, count = self._mark_heap(start + self._seconds)
+            unseen, count = self._mark_heap(thread_time() + self._seconds)
             self.tables = []
             for probe in self.probes:
                 self._take(probe, unseen)
@@ -144,7 +145,7 @@ class State:
                 except Exception as error:
                     unseen.append(f"{probe.kind}: {type(error).__name__}: {error}"[:200])
             self._compare_fixtures()
-            self._compare_nodes(start + self._seconds, unseen)
+            self._compare_nodes(thread_time() + self._seconds, unseen)
         pieces = sorted(
             (found.piece for found in self._found.values()), key=lambda piece: piece["kind"] == LAST
         )
@@ -190,7 +191,7 @@ class State:
     def _compare_nodes(self, until: float, unseen: List[str]) -> None:
         above: Dict[Tuple[int, Any], Found] = {}
         for position, node in enumerate(self.nodes):
-            if position % STEPS == 0 and perf_counter() > until:
+            if position % STEPS == 0 and thread_time() > until:
                 unseen.append(
                     f"changes in {len(self.nodes) - position:,} of {len(self.nodes):,} objects: out of time"
                 )

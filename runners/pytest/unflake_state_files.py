@@ -13,7 +13,7 @@ import stat
 import sys
 from io import FileIO
 from os import lstat, readlink, scandir
-from time import perf_counter
+from time import thread_time
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from unflake_state_probes import Changes, Probe, read_bytes
@@ -59,7 +59,7 @@ class Files(Probe):
 
     def take(self) -> Dict[str, Any]:
         self.unseen, self._held = [], 0
-        self._until = perf_counter() + SECONDS
+        self._until = thread_time() + SECONDS
         found: Dict[str, Entry] = {}
         inside = os.path.realpath(self._root) + os.sep
         for name, folder, depth in self._places():
@@ -68,7 +68,7 @@ class Files(Probe):
                 if name and folder not in self._gits and (entry.path + os.sep).startswith(inside):
                     continue  # The project may lie in the temporary folder.
                 number += 1
-                if number > ENTRIES or (number % 64 == 0 and perf_counter() > self._until):
+                if number > ENTRIES or (number % 64 == 0 and thread_time() > self._until):
                     self.unseen.append(f"more than {number:,} files under {name or folder}")
                     break
                 found[os.path.join(name, os.path.relpath(entry.path, folder))] = entry

@@ -7,7 +7,7 @@ on the line of the project that called it.
 import ast
 import sys
 import threading
-from time import perf_counter
+from time import thread_time
 from typing import Any, Callable, Dict, List, Optional
 
 from unflake_channel import Message
@@ -17,7 +17,7 @@ from unflake_state_objects import Attributes
 from unflake_state_probes import Probe
 from unflake_state_values import ABSENT, is_same
 
-SECONDS = 5.0  # so long may looking take in all
+SECONDS = 5.0  # of the processor may looking take in all
 NOWHERE: Message = {"file": None, "line": None, "function": None}
 NAMES = ("global", "attribute", "replaced")
 HasChanged = Callable[[], bool]
@@ -91,7 +91,7 @@ class Tracer:
 
     def _check(self, thread: int) -> None:
         """Looks at each piece; one that has changed is known, and not looked at again."""
-        start = perf_counter()
+        start = thread_time()
         for key, has_changed in list(self._looks.items()):
             try:
                 is_changed = has_changed()
@@ -102,7 +102,7 @@ class Tracer:
                 place = self._last.get(thread)
                 if place is not None:
                     self.places[key] = place
-        self._spent += perf_counter() - start
+        self._spent += thread_time() - start
         if self._spent > SECONDS:
             self._looks.clear()
 

@@ -15,7 +15,7 @@ import threading
 import types
 import weakref
 from collections import deque
-from time import perf_counter
+from time import thread_time
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 from unflake_state_hidden import RANDOM, random_sight, sights
@@ -115,7 +115,7 @@ class Walk:
         return self._bytes <= BYTES
 
     def _is_over(self) -> bool:
-        return perf_counter() > self._until or len(self.nodes) > self._limit
+        return thread_time() > self._until or len(self.nodes) > self._limit
 
     def unseen(self) -> List[str]:
         found = []

@@ -1,15 +1,20 @@
-//! Suggestions: a fixture that puts the polluted state back, as a diff of the polluter's test file.
+//! Suggestions: a fixture in the polluter's test file that puts the polluted state back; a copy in place of
+//! what is changed; the end of what is left open.
 //!
 //! Whether one helps is for the driver to see: it applies the diff to a copy and runs the tests. What has
 //! not been seen to help is not shown.
 
-use crate::insertion::Insertion;
+mod block;
+pub mod closing;
+pub mod copying;
+
+use crate::edit::Edit;
 use crate::state::Piece;
 
-/// A change of one test file that has been seen to help.
+/// A change of one file that has been seen to help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// The file, from the framework's root.
+    /// The file, from the root of the work tree.
     pub file: String,
     /// The whole change, as `git apply` takes it.
     pub diff: String,
@@ -48,7 +53,7 @@ impl Names<'_> {
 
 /// A fixture in a test file that puts pieces back after each test of the file; `None` if there is no way
 /// to write one for them.
-pub fn suggest(pieces: &[&Piece], source: &str, names: Names<'_>) -> Option<Insertion> {
+pub fn suggest(pieces: &[&Piece], source: &str, names: Names<'_>) -> Option<Edit> {
     let keepers: Vec<Keeper> = pieces
         .iter()
         .map(|piece| keeper(piece, names))
@@ -86,7 +91,11 @@ pub fn suggest(pieces: &[&Piece], source: &str, names: Names<'_>) -> Option<Inse
     if before.is_some_and(|line| !line.trim().is_empty()) && lines[0].starts_with('@') {
         lines.splice(0..0, [String::new(), String::new()]);
     }
-    Some(Insertion { at, lines })
+    Some(Edit {
+        at,
+        removed: 0,
+        lines,
+    })
 }
 
 /// Whether a line of a file does what an import would.
@@ -375,7 +384,7 @@ fn is_plain(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::insertion::{apply, to_diff};
+    use crate::edit::{apply, to_diff};
 
     fn piece(kind: &str, path: &str, before: Option<&str>, after: Option<&str>) -> Piece {
         Piece {
@@ -397,7 +406,7 @@ mod tests {
             module_of: &|_| Some("shop.cart".to_owned()),
         };
         suggest(&[piece], "import pytest\nimport shop.cart\n", names)
-            .map(|insertion| insertion.lines)
+            .map(|edit| edit.lines)
             .unwrap_or_default()
     }
 
@@ -480,8 +489,8 @@ mod tests {
             own: "test_one",
             module_of: &|_| None,
         };
-        let insertion = suggest(&[&piece], source, names).unwrap();
-        let diff = to_diff("test_one.py", source, &insertion);
+        let edit = suggest(&[&piece], source, names).unwrap();
+        let diff = to_diff("test_one.py", source, &edit);
         let expected = "\
 --- a/test_one.py
 +++ b/test_one.py
@@ -503,6 +512,6 @@ mod tests {
 ";
         // The last line of the block is one of the two blank lines that part definitions.
         assert_eq!(diff, expected.replace(",13", ",14"));
-        assert!(apply(source, &insertion).contains("import os\n\n\nimport pytest\n"));
+        assert!(apply(source, &edit).contains("import os\n\n\nimport pytest\n"));
     }
 }

@@ -9,6 +9,7 @@ mod culprits;
 mod groups;
 pub mod orders;
 pub mod trunk;
+pub mod work;
 
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::test::TestId;
 use answers::{Answers, Ends, Hit, Need, Oracle, at_least, rates};
 use culprits::minimise;
 use groups::{find_cleaners, find_singles, is_sole};
+use work::Work;
 
 /// What to do next about one test. Call it again after each batch of runs.
 ///
@@ -46,11 +48,11 @@ pub struct Case<'a> {
     pub shares: bool,
     /// How far to go.
     pub scope: Scope,
-    /// So many seconds at a time may go into one run for each test; what would take longer is asked
-    /// about by groups.
-    pub patience: f64,
-    /// What it takes to run these tests and the one in a fresh VM, in seconds.
-    pub price: &'a dyn Fn(&[TestId]) -> f64,
+    /// So much work at a time may go into one run for each test; what would take more is asked about by
+    /// groups.
+    pub patience: Work,
+    /// What it takes to run these tests and the one in a fresh VM.
+    pub price: &'a dyn Fn(&[TestId]) -> Work,
 }
 
 /// How far a search goes.
@@ -131,9 +133,9 @@ pub enum Role {
 
 /// So often the same question is asked at first.
 const AT_FIRST: u32 = 3;
-/// So often if one time takes longer than so many seconds.
+/// So often if one time takes more than this.
 const IF_LONG: u32 = 2;
-const LONG: f64 = 0.2;
+const LONG: Work = Work(200);
 /// A hit that is seen in three of ten runs shows up in so many with the error rate of `sequential`.
 const TO_EXCLUDE: u32 = 13;
 /// So often, step by step, when chance has a part in it.
@@ -303,10 +305,10 @@ fn first_set(
     }
     // Each test of the lead alone, or halves of it: what costs less?
     let singles = singles(lead);
-    let apart: f64 = singles.iter().map(|single| (case.price)(single)).sum();
-    let halves = f64::from(u32::try_from(lead.len()).unwrap_or(u32::MAX));
-    let halves = halves.log2().max(1.0) * (case.price)(lead) / 2.0;
-    if is_steady && apart <= halves {
+    let apart: Work = singles.iter().map(|single| (case.price)(single)).sum();
+    let halvings = lead.len().checked_ilog2().unwrap_or(0).max(1) as usize;
+    let halves = (case.price)(lead) * halvings;
+    if is_steady && apart * 2 <= halves {
         let answers = oracle.ask_all(&singles)?;
         if let Some(last) = answers.iter().rposition(|is_hit| *is_hit) {
             return Ok(singles[last].clone());

@@ -53,7 +53,7 @@ pub struct Cause {
     pub changed: usize,
     /// What could not be looked into.
     pub unseen: Vec<String>,
-    /// A change of a test file that was seen to help.
+    /// A change that was seen to help.
     pub fix: Option<Fix>,
 }
 

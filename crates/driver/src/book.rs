@@ -1,7 +1,9 @@
 //! What all tests did in all orders so far, kept small: an order once, and for each test its places.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
+use unflake_core::order::work::Work;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::Trial;
 
@@ -10,7 +12,7 @@ use unflake_core::trial::Trial;
 pub(crate) struct Book {
     orders: Vec<Vec<TestId>>,
     runs: HashMap<TestId, Vec<Run>>,
-    seconds: HashMap<TestId, f64>,
+    fastest: HashMap<TestId, Duration>,
 }
 
 /// One run of a test.
@@ -42,9 +44,9 @@ impl Book {
                     is_pass,
                 };
                 self.runs.entry(trial.test.clone()).or_default().push(run);
-                self.seconds
-                    .entry(trial.test.clone())
-                    .or_insert(trial.duration.as_secs_f64());
+                let fastest = self.fastest.entry(trial.test.clone());
+                let fastest = fastest.or_insert(trial.duration);
+                *fastest = trial.duration.min(*fastest);
             }
             if trial.outcome.ends_vm() {
                 from = at + 1;
@@ -129,7 +131,8 @@ impl Book {
         }
     }
 
-    fn passes_alone(&self, test: &TestId) -> bool {
+    /// Whether a test passes alone; as long as that is not known, it is held to.
+    pub(crate) fn passes_alone(&self, test: &TestId) -> bool {
         let runs = self.runs.get(test).map_or(&[][..], Vec::as_slice);
         let mut alone = runs.iter().filter(|run| run.at == run.from);
         alone.next().is_none_or(|run| run.is_pass)
@@ -141,8 +144,45 @@ impl Book {
         tests.iter().all(|test| run.contains(&test.id))
     }
 
-    /// What each test takes, in seconds.
-    pub(crate) fn seconds(&self) -> HashMap<TestId, f64> {
-        self.seconds.clone()
+    /// What a run of each test takes that has run.
+    pub(crate) fn work(&self) -> HashMap<TestId, Work> {
+        let all = self.fastest.iter();
+        all.map(|(test, fastest)| (test.clone(), Work::of_test(*fastest)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unflake_core::outcome::Outcome;
+    use unflake_core::trial::{Account, Birth, Fixtures, Rung, VmId};
+
+    use super::*;
+
+    fn trial(name: &str, millis: u64) -> Trial {
+        let duration = Duration::from_millis(millis);
+        Trial {
+            test: TestId::new(name),
+            rung: Rung::Suite,
+            vm: VmId(0),
+            birth: Birth::Fork,
+            before: 0,
+            fixtures: Fixtures::AsInPlainRun,
+            is_watched: false,
+            outcome: Outcome::Passed,
+            duration,
+            cost: duration,
+            account: Account::default(),
+        }
+    }
+
+    #[test]
+    fn runs_that_a_busy_machine_made_slow_do_not_make_a_test_count_for_more() {
+        let mut book = Book::default();
+        book.note(&[trial("a", 900), trial("b", 70)]);
+        book.note(&[trial("b", 300), trial("a", 1)]);
+        let work = book.work();
+        assert_eq!(work[&TestId::new("a")], Work(1));
+        assert_eq!(work[&TestId::new("b")], Work(128));
     }
 }

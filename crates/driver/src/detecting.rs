@@ -1,27 +1,27 @@
 //! Which tests depend on order: each test alone, and the suite in several orders.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use unflake_core::event::Stage;
 use unflake_core::order::orders::{neighbour_rows, neighbours, order};
 use unflake_core::order::trunk::find_trunk;
+use unflake_core::order::work::Work;
 use unflake_core::test::TestId;
 
 use crate::ordering::{Ordering, Search};
 use crate::session::{Halt, Session};
+use crate::trunk::Until;
 
 /// In so many orders the suite is run in any case.
 const ROUNDS: usize = 10;
-/// So many seconds may go into more orders.
-const QUICK: f64 = 15.0;
+/// So much may go into more orders.
+const QUICK: Work = Work(15_000);
 /// So many more orders at most, and so many of them shuffled.
 const MOST_ROUNDS: usize = 400;
 const SHUFFLED: usize = 40;
-/// A test that the user names runs after each so many of the others, unless it takes longer than so many
-/// seconds. A copy of a VM takes as long as ten quick tests.
+/// A test that the user names runs after each so many of the others, unless it takes more than this.
 const EVERY: usize = 40;
-const SLOW: f64 = 0.2;
+const SLOW: Work = Work(200);
 
 impl Session {
     /// Runs each test alone, and the suite in several orders.
@@ -35,15 +35,13 @@ impl Session {
             .iter()
             .map(|test| vec![test.id.clone()])
             .collect();
-        self.run_alone(search, &alone)?;
-        let began = Instant::now();
+        self.run_orders(search, &alone, &Stage::Alone)?;
         let rounds = wish.rounds.unwrap_or(ROUNDS);
         let orders = (0..rounds).map(|number| order(&self.tests, wish.seed, number).1);
         let orders: Vec<Vec<TestId>> = orders.collect();
         self.run_orders(search, &orders, &Stage::Orders)?;
         if wish.rounds.is_none() {
-            let each = began.elapsed().as_secs_f64() / count(orders.len());
-            self.detect_neighbours(search, wish, each)?;
+            self.detect_neighbours(search, wish)?;
         }
         // A test that has never passed may need one that is undone by the next in all these orders.
         for test in search.book.never_passed(&self.tests) {
@@ -58,19 +56,13 @@ impl Session {
     }
 
     /// Lets each test run right after each other one, as far as there is time, and then by chance.
-    fn detect_neighbours(
-        &mut self,
-        search: &mut Search,
-        wish: &Ordering,
-        each: f64,
-    ) -> Result<(), Halt> {
-        let time = wish
-            .budget
-            .map_or(QUICK, |budget| budget.as_secs_f64() / 3.0);
-        // So many as there is time for.
-        let affordable = (1..=MOST_ROUNDS)
-            .take_while(|rounds| count(*rounds) * each <= time)
-            .count();
+    fn detect_neighbours(&mut self, search: &mut Search, wish: &Ordering) -> Result<(), Halt> {
+        let tests: Work = search.book.work().into_values().sum();
+        let each = self.fresh_work() + tests;
+        // A third of the user's time, if it is limited: what a unit stands for is a millisecond.
+        let third = wish.budget.map(|budget| budget / 3);
+        let third = third.map(|time| Work(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
+        let affordable = third.unwrap_or(QUICK).holds(each).min(MOST_ROUNDS);
         let rows = neighbour_rows(self.tests.len());
         let is_whole = rows <= affordable;
         let next_to = (0..rows.min(affordable)).map(|row| neighbours(&self.tests, wish.seed, row));
@@ -94,7 +86,7 @@ impl Session {
         wish: &Ordering,
     ) -> Result<(), Halt> {
         let alone: Vec<Vec<TestId>> = named.iter().map(|test| vec![test.clone()]).collect();
-        self.run_alone(search, &alone)?;
+        self.run_orders(search, &alone, &Stage::Alone)?;
         for test in named {
             self.detect_along(search, test)?;
             if !search.along.contains(test) {
@@ -104,10 +96,11 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a test after more and more of the others, all in one run that it leaves in copies.
+    /// Runs a test after more and more of the others, all in one run that it leaves in copies, until it ends
+    /// otherwise than alone: that is enough to begin with.
     fn detect_along(&mut self, search: &mut Search, test: &TestId) -> Result<(), Halt> {
         let others = self.others(test);
-        let own = search.book.seconds().get(test).copied().unwrap_or(0.0);
+        let own = search.book.work().get(test).copied().unwrap_or(Work(1));
         let probes = if own > SLOW { 0 } else { others.len() / EVERY };
         let place = self.places.get(test).copied().unwrap_or(0);
         let cuts = (1..=probes).map(|at| others.len() * at / probes);
@@ -115,12 +108,15 @@ impl Session {
         let orders = cuts.iter();
         let orders = orders.map(|cut| [&others[..*cut], std::slice::from_ref(test)].concat());
         let mut open: Vec<Vec<TestId>> = orders.collect();
+        let passes_alone = search.book.passes_alone(test);
+        let until = Until::Other { passes_alone };
         // Once more if an earlier search has run some of them: then those are only recalled.
         while let Some(trunk) = find_trunk(&open)
+            && !search.book.suspects(&self.tests).contains(test)
             && !search.is_over()
             && !search.unshared.contains(test)
         {
-            let done = self.run_shared(search, &open, &trunk)?;
+            let done = self.run_shared(search, &open, &trunk, until)?;
             search.orders += done.len();
             let done: BTreeSet<usize> = done.into_iter().map(|(order, _)| order).collect();
             let all = open.into_iter().enumerate();
@@ -170,17 +166,12 @@ impl Session {
         Ok(())
     }
 
-    /// Runs tests alone; what that takes beside them is what a copy of a VM costs.
-    fn run_alone(&mut self, search: &mut Search, alone: &[Vec<TestId>]) -> Result<(), Halt> {
-        let began = Instant::now();
-        let trials = self.run_orders(search, alone, &Stage::Alone)?;
-        let tests: Duration = trials.iter().flatten().map(|trial| trial.duration).sum();
-        let copies = began.elapsed().saturating_sub(tests).as_secs_f64();
-        search.fork = copies / count(trials.len().max(1));
-        Ok(())
+    /// What a fresh VM takes beside its tests.
+    pub(crate) fn fresh_work(&self) -> Work {
+        if self.wish.project.can_copy() {
+            Work::COPY
+        } else {
+            Work::START
+        }
     }
-}
-
-pub(crate) fn count(number: usize) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }

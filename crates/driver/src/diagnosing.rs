@@ -5,6 +5,7 @@ use std::time::Instant;
 use unflake_core::event::{Event, Stage};
 use unflake_core::order::answers::Answers;
 use unflake_core::order::trunk::find_trunk;
+use unflake_core::order::work::Work;
 use unflake_core::order::{Case, Dependence, Diagnosis, Role, Scope, Step, next_step};
 use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
@@ -12,6 +13,7 @@ use unflake_core::trial::Trial;
 
 use crate::ordering::{Found, Search};
 use crate::session::{Halt, Session};
+use crate::trunk::Until;
 
 /// So many leads are followed for one test.
 const MOST_LEADS: usize = 3;
@@ -25,11 +27,11 @@ impl Session {
         let guesses = search.book.guesses(test, &leads);
         let hints = search.sets().into_iter().filter(|set| !set.contains(test));
         let hints: Vec<Vec<TestId>> = hints.collect();
-        let seconds = search.book.seconds();
-        let fork = search.fork;
-        let price = |order: &[TestId]| -> f64 {
-            let one = |test: &TestId| seconds.get(test).copied().unwrap_or(0.0);
-            fork + order.iter().chain([test]).map(one).sum::<f64>()
+        let work = search.book.work();
+        let fresh = self.fresh_work();
+        let price = |order: &[TestId]| -> Work {
+            let one = |test: &TestId| work.get(test).copied().unwrap_or(Work(1));
+            fresh + order.iter().chain([test]).map(one).sum()
         };
         let mut case = Case {
             others: &others,
@@ -96,7 +98,7 @@ impl Session {
         let (done, is_whole): (Vec<(usize, Vec<Trial>)>, bool) = match trunk {
             Some(trunk) if !search.is_over() => {
                 // What it does not answer is asked for again.
-                let done = self.run_shared(search, &orders, &trunk)?;
+                let done = self.run_shared(search, &orders, &trunk, Until::End)?;
                 self.tell(Event::Searching {
                     stage,
                     done: done.len(),

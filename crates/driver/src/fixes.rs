@@ -1,8 +1,10 @@
-//! Suggested changes of test files, each seen to help in a copy before it is shown.
+//! Suggested changes, each seen to help in a copy before it is shown.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::edit::{Edit, apply, to_diff};
+use unflake_core::fix::closing::{KINDS, close_after};
+use unflake_core::fix::copying::{Code, copy_first};
 use unflake_core::fix::{Fix, Names, suggest};
-use unflake_core::insertion::{Insertion, apply, to_diff};
 use unflake_core::nio::Setting;
 use unflake_core::state::{Cause, Piece};
 use unflake_core::test::TestId;
@@ -17,15 +19,14 @@ use crate::start_error::StartError;
 /// So many suggestions are tried for one finding.
 const MOST_TRIES: usize = 3;
 
-/// A change of a test file that may help.
+/// A change of a file that may help.
 struct Suggestion {
-    file: String,
     patched: String,
     fix: Fix,
 }
 
 impl Session {
-    /// Adds to each cause a change of a culprit's file with which the test passes after the culprits, if
+    /// Adds to each cause a change with which the test passes after the culprits, if
     /// one is known. Where a test is its own culprit, it must pass when it is run twice.
     pub(crate) fn add_fixes(
         &mut self,
@@ -62,54 +63,110 @@ impl Session {
         Ok(())
     }
 
-    /// Changes of the culprits' files that would put back what matters.
+    /// Changes that would help, in the order in which they are tried: what does away with the change of
+    /// state comes before what puts it back.
     fn suggestions(&self, family: &Family, cause: &Cause) -> Vec<Suggestion> {
+        let mut all = self.copies(family, cause);
+        all.extend(self.closings(family, cause));
+        all.extend(self.fixtures(family, cause));
+        all
+    }
+
+    /// Copies in place of what is changed, where that was written.
+    fn copies(&self, family: &Family, cause: &Cause) -> Vec<Suggestion> {
+        let files: Vec<String> = self.culprit_files(family);
+        let places = cause.shown.iter().filter_map(|shown| shown.place.as_ref());
+        let made = places.filter_map(|place| {
+            let is_test = files.contains(&place.file);
+            let code = if is_test { Code::Test } else { Code::Project };
+            let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
+            self.suggestion(&place.file, |source| copy_first(source, line, code))
+        });
+        made.take(MOST_TRIES).collect()
+    }
+
+    /// Ends of what the culprits leave open.
+    fn closings(&self, family: &Family, cause: &Cause) -> Vec<Suggestion> {
+        // What is open can hardly be put back, so suspects count as well.
+        let pieces = cause.shown.iter().chain(&cause.suspects);
+        let mut open = pieces.filter(|shown| KINDS.contains(&shown.piece.kind.as_str()));
+        let Some(open) = open.next() else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for culprit in &family.culprits {
+            let file = self.inside_tree(self.file_of(culprit));
+            let place = open.place.as_ref().filter(|place| place.file == file);
+            let line = place.and_then(|place| usize::try_from(place.line).ok()?.checked_sub(1));
+            let name = culprit.name().rsplit("::").next().unwrap_or_default();
+            let name = name.split('[').next().unwrap_or_default();
+            let source = self.source(&file).unwrap_or_default();
+            for edit in close_after(&source, name, line) {
+                all.extend(self.suggestion(&file, |_| Some(edit)));
+            }
+        }
+        all.truncate(MOST_TRIES);
+        all
+    }
+
+    /// Fixtures in the culprits' files that would put back what matters.
+    fn fixtures(&self, family: &Family, cause: &Cause) -> Vec<Suggestion> {
         let pieces: Vec<&Piece> = cause.shown.iter().map(|shown| &shown.piece).collect();
         let sets: Vec<Vec<&Piece>> = if cause.is_joint {
             vec![pieces]
         } else {
             pieces.into_iter().map(|piece| vec![piece]).collect()
         };
-        let mut files: Vec<&str> = family
-            .culprits
-            .iter()
-            .map(|one| self.file_of(one))
-            .collect();
-        files.dedup();
+        let files = self.culprit_files(family);
         let tries = sets
             .iter()
-            .flat_map(|set| files.iter().map(move |file| (set, *file)));
-        let tries = tries.take(MOST_TRIES);
-        tries
-            .filter_map(|(set, file)| self.suggestion(set, file))
-            .collect()
+            .flat_map(|set| files.iter().map(move |file| (set, file)));
+        let made = tries.take(MOST_TRIES).filter_map(|(set, file)| {
+            let own = Utf8Path::new(file).file_stem().unwrap_or_default();
+            let names = Names {
+                own,
+                module_of: &|path| self.module_of(path, own),
+            };
+            self.suggestion(file, |source| suggest(set, source, names))
+        });
+        made.collect()
     }
 
-    fn suggestion(&self, pieces: &[&Piece], file: &str) -> Option<Suggestion> {
-        // The copy in which the tests were listed may be gone.
-        let place = Utf8PathBuf::from(self.home_path(&self.listed().root)).join(file);
-        let source = std::fs::read_to_string(&place).ok()?;
-        let own = Utf8Path::new(file).file_stem().unwrap_or_default();
-        let names = Names {
-            own,
-            module_of: &|path| self.module_of(path, own),
-        };
-        let insertion = suggest(pieces, &source, names)?;
-        Some(Suggestion {
-            file: file.to_owned(),
-            patched: apply(&source, &insertion),
-            fix: self.to_fix(file, &source, &insertion),
-        })
+    /// The files of the culprits, from the root of the work tree.
+    fn culprit_files(&self, family: &Family) -> Vec<String> {
+        let files = family.culprits.iter().map(|one| self.file_of(one));
+        let mut files: Vec<String> = files.map(|file| self.inside_tree(file)).collect();
+        files.dedup();
+        files
     }
 
-    fn to_fix(&self, file: &str, source: &str, insertion: &Insertion) -> Fix {
-        // The framework's root need not be that of the work tree.
+    /// A file of the framework's root, from the root of the work tree.
+    fn inside_tree(&self, file: &str) -> String {
         let inside = Utf8Path::new(&self.listed().root).strip_prefix(self.listing_place());
         let path = inside.map_or_else(|_| Utf8PathBuf::from(file), |inside| inside.join(file));
-        Fix {
-            file: path.to_string(),
-            diff: to_diff(path.as_str(), source, insertion),
-        }
+        path.to_string()
+    }
+
+    /// The user's own file: the copy in which the tests were listed may be gone.
+    fn source(&self, file: &str) -> Option<String> {
+        std::fs::read_to_string(self.place(None).join(file)).ok()
+    }
+
+    /// A file of the work tree with an edit made, if there is one to make.
+    fn suggestion(
+        &self,
+        file: &str,
+        edit: impl FnOnce(&str) -> Option<Edit>,
+    ) -> Option<Suggestion> {
+        let source = self.source(file)?;
+        let edit = edit(&source)?;
+        Some(Suggestion {
+            patched: apply(&source, &edit),
+            fix: Fix {
+                file: file.to_owned(),
+                diff: to_diff(file, &source, &edit),
+            },
+        })
     }
 
     /// The module at the beginning of a path: one of the project's by its file, else the first name.
@@ -167,9 +224,7 @@ impl Session {
         let Some(copy) = &mut workspace else {
             return Ok(Vec::new()); // The user's own files are not changed.
         };
-        let root = Utf8Path::new(&self.listed().root);
-        let inside = root.strip_prefix(self.listing_place()).unwrap_or(root);
-        let place = copy.files().join(inside).join(&suggestion.file);
+        let place = copy.files().join(&suggestion.fix.file);
         std::fs::write(place, &suggestion.patched).map_err(StartError::Scratch)?;
         let all = family.with(tests);
         let Some(lane) = self.open_lane_in(workspace, &all, family.reach)? else {

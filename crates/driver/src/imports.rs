@@ -8,6 +8,7 @@ use std::time::Instant;
 use unflake_core::nio::Setting;
 use unflake_core::order::answers::Answers;
 use unflake_core::order::orders::by_file;
+use unflake_core::order::work::Work;
 use unflake_core::order::{Case, Dependence, Role, Scope, Step, next_step};
 use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
@@ -52,8 +53,8 @@ impl Session {
             shares: false,
             scope: Scope::First,
             // What counts is the interpreter.
-            patience: 1.5,
-            price: &|_| 1.0,
+            patience: Work::START,
+            price: &|_| Work::START,
         };
         let mut answers = Answers::default();
         let mut shown: Vec<Trial> = Vec::new();

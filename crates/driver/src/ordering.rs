@@ -11,6 +11,7 @@ use unflake_core::event::{Ending, Event, Note, Stage};
 use unflake_core::nio::Setting;
 use unflake_core::order::Dependence;
 use unflake_core::order::answers::Answers;
+use unflake_core::order::work::Work;
 use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial};
 
@@ -70,10 +71,8 @@ pub(crate) struct Search {
     /// In how many orders the suite was run.
     pub(crate) orders: usize,
     pub(crate) journal: Option<Journal>,
-    /// What a copy of a VM takes beside its tests, in seconds.
-    pub(crate) fork: f64,
-    /// How many seconds may go into runs of one test after each other one.
-    pub(crate) patience: f64,
+    /// How much work may go into runs of one test after each other one.
+    pub(crate) patience: Work,
     /// The tests that ended in different ways in copies that left one run.
     pub(crate) along: BTreeSet<TestId>,
     /// The tests for which no such runs are made any more.
@@ -140,7 +139,6 @@ impl Session {
             deadline: wish.budget.map(|budget| began + budget),
             orders: 0,
             journal: self.open_journal(wish),
-            fork: 0.0,
             patience: MOST_PATIENCE,
             along: BTreeSet::new(),
             unshared: BTreeSet::new(),

@@ -4,17 +4,17 @@
 use unflake_core::event::Stage;
 use unflake_core::order::Role;
 use unflake_core::order::orders::{after_each, after_once};
+use unflake_core::order::work::Work;
 use unflake_core::test::TestId;
 
-use crate::detecting::count;
 use crate::ordering::{Found, Ordering, Search};
 use crate::session::{Halt, Session};
 
-/// So many seconds may go into runs of one test after one other, for all that is looked into.
-const QUICK: f64 = 15.0;
-/// So many are allowed for one test in any case, and so many at most.
-const LEAST_PATIENCE: f64 = 0.1;
-pub(crate) const MOST_PATIENCE: f64 = 1.5;
+/// So much may go into runs of one test after one other, for all that is looked into.
+const QUICK: Work = Work(30_000);
+/// So much is allowed for one test in any case, and so much at most.
+const LEAST_PATIENCE: Work = Work(200);
+pub(crate) const MOST_PATIENCE: Work = Work(3_000);
 
 impl Session {
     /// Looks into every test that ended in different ways, and then into those that the culprits of one
@@ -32,7 +32,7 @@ impl Session {
             let suspects = suspects.chain(search.book.never_passed(&self.tests));
             let open = suspects.filter(|test| is_wanted(test) && !search.found.contains_key(test));
             let open: Vec<TestId> = open.collect();
-            let share = QUICK / count(open.len().max(1));
+            let share = Work(QUICK.0 / open.len().max(1) as u64);
             search.patience = share.clamp(LEAST_PATIENCE, MOST_PATIENCE);
             for test in open {
                 if search.is_over() {
@@ -79,7 +79,7 @@ impl Session {
             .map(|found| &found.dependence.diagnosis);
         let cleaners = cleaners.flat_map(|diagnosis| &diagnosis.cleaners);
         let cleaners: Vec<TestId> = cleaners.cloned().collect();
-        let orders = if search.fork * count(others.len()) <= MOST_PATIENCE {
+        let orders = if self.fresh_work() * others.len() <= MOST_PATIENCE {
             after_each(set, &others)
         } else {
             after_once(set, &others, &cleaners)

@@ -25,6 +25,18 @@ use crate::protocol::{Command, Name, WireBranch};
 use crate::session::{Halt, Session};
 use crate::workspace::Workspace;
 
+/// How far orders that are run as one go.
+#[derive(Clone, Copy)]
+pub(crate) enum Until {
+    /// To the end of all.
+    End,
+    /// To the first whose last test ends otherwise than it does alone.
+    Other {
+        /// How it ends alone.
+        passes_alone: bool,
+    },
+}
+
 /// What came of orders that were run as one.
 pub(crate) struct Shared {
     /// The trials of each order that has an answer.
@@ -37,6 +49,7 @@ pub(crate) struct Shared {
 struct Growth<'a> {
     orders: &'a [Vec<TestId>],
     trunk: &'a Trunk,
+    until: Until,
     /// What the trunk itself has run.
     stem: Vec<Trial>,
     /// How many branches have begun, and what the last has run.
@@ -83,6 +96,18 @@ impl Growth<'_> {
         let is_whole = how.is_none() && trials.len() == self.orders[order].len();
         self.shared.trials[order] = is_whole.then_some(trials);
     }
+
+    /// Whether the last copy has shown what was looked for.
+    fn is_enough(&self) -> bool {
+        let Until::Other { passes_alone } = self.until else {
+            return false;
+        };
+        let branch = self.begun.checked_sub(1);
+        let branch = branch.map(|at| &self.trunk.branches[at]);
+        let trials = branch.and_then(|branch| self.shared.trials[branch.order].as_ref());
+        let last = trials.and_then(|trials| trials.last()?.outcome.passed());
+        last == Some(!passes_alone)
+    }
 }
 
 impl Session {
@@ -92,10 +117,12 @@ impl Session {
         lane: &mut Lane,
         orders: &[Vec<TestId>],
         trunk: &Trunk,
+        until: Until,
     ) -> Result<Shared, Halt> {
         let mut growth = Growth {
             orders,
             trunk,
+            until,
             stem: Vec::new(),
             begun: 0,
             is_branching: false,
@@ -180,6 +207,9 @@ impl Session {
                     if growth.shared.is_cut {
                         return self.fell(lane, growth);
                     }
+                    if growth.is_enough() {
+                        return self.end_trunk(lane, growth);
+                    }
                 }
                 Happening::Ended(vm, _) if vm == lane.vm => {
                     lane.is_spent = true;
@@ -197,9 +227,14 @@ impl Session {
         }
     }
 
-    /// Ends a trunk on its way, and waits until its lane is free.
+    /// Ends a trunk that has gone wrong.
     fn fell(&mut self, lane: &mut Lane, growth: &mut Growth<'_>) -> Result<(), Halt> {
         growth.shared.is_cut = true;
+        self.end_trunk(lane, growth)
+    }
+
+    /// Ends a trunk on its way, and waits until its lane is free.
+    fn end_trunk(&mut self, lane: &mut Lane, growth: &mut Growth<'_>) -> Result<(), Halt> {
         // The trunk first: it must not tell of a branch that ends.
         growth.copies.iter().copied().for_each(kill_copy);
         // A branch may still say something, and nobody would know what about.
@@ -227,12 +262,13 @@ impl Session {
         search: &mut Search,
         orders: &[Vec<TestId>],
         trunk: &Trunk,
+        until: Until,
     ) -> Result<Vec<(usize, Vec<Trial>)>, Halt> {
         let rung = Rung::Once(Setting::Ordered);
         let recall = |order: &Vec<TestId>| search.journal.as_mut()?.recall(order, rung);
         let mut all: Vec<Option<Vec<Trial>>> = orders.iter().map(recall).collect();
         if all.iter().all(Option::is_none) {
-            let shared = self.run_trunk(&mut search.lanes[0], orders, trunk)?;
+            let shared = self.run_trunk(&mut search.lanes[0], orders, trunk, until)?;
             if shared.is_cut {
                 search.unshared.extend(orders[trunk.order].last().cloned());
             }

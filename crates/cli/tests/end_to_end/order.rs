@@ -47,6 +47,9 @@ struct Finding {
     needs_suite: bool,
     #[serde(default)]
     suspect: bool,
+    fix: Option<String>,
+    #[serde(default)]
+    no_fix: bool,
 }
 
 /// What was found beside what was planted.
@@ -99,6 +102,23 @@ impl Comparison {
             self.compare((id, "recipe"), &has_recipe, &!planted.needs_suite);
         }
         self.compare_cause(id, planted, &found["cause"]);
+        self.compare_fix(id, planted, &found["cause"]["fix"]);
+    }
+
+    /// The planted line is one of those that the suggested change brings.
+    fn compare_fix(&mut self, id: &str, planted: &Finding, fix: &Value) {
+        if planted.no_fix {
+            self.compare((id, "no_fix"), &fix.is_null(), &true);
+        }
+        let Some(line) = &planted.fix else {
+            return;
+        };
+        let diff = text(&fix["diff"]);
+        let mut new = diff.lines().filter_map(|line| line.strip_prefix('+'));
+        if !new.any(|new| new.trim() == line) {
+            self.troubles
+                .push(format!("fix of {id}: found {diff}\nplanted {line}"));
+        }
     }
 
     /// Of the pieces that are shown, or suspects where none is, exactly the planted one is there.

@@ -60,15 +60,8 @@ fn probes(case: &Case<'_>, oracle: &Oracle<'_>, head: &[TestId], needed: &[TestI
     if !case.shares || oracle.answers.is_mixed() {
         return case.width;
     }
-    probes_worth((case.price)(head), (case.price)(needed)).max(case.width)
-}
-
-/// How many copies that cost `each` may leave a run that costs `trunk`.
-fn probes_worth(trunk: f64, each: f64) -> usize {
-    (1..=MOST_PROBES)
-        .zip(1u32..)
-        .take_while(|(_, number)| f64::from(*number) * each <= trunk)
-        .count()
+    let worth = (case.price)(head).holds((case.price)(needed));
+    worth.min(MOST_PROBES).max(case.width)
 }
 
 /// The place in `head` up to which it takes the event to set in, with `needed` after it.

@@ -1,6 +1,7 @@
 //! All tests that are culprits by themselves, and all cleaners: one by one, or by groups.
 
 use super::answers::{Need, Oracle, at_least};
+use super::work::Work;
 use super::{Case, collect_all};
 use crate::test::TestId;
 
@@ -33,7 +34,7 @@ pub(super) fn is_sole(case: &Case<'_>, oracle: &Oracle<'_>, set: &[TestId]) -> R
 /// Whether a run for each of the tests takes little.
 fn is_quick(case: &Case<'_>, tests: &[TestId], order: &dyn Fn(&[TestId]) -> Vec<TestId>) -> bool {
     let apart = tests.iter().map(|test| order(std::slice::from_ref(test)));
-    let apart: f64 = apart.map(|order| (case.price)(&order)).sum();
+    let apart: Work = apart.map(|order| (case.price)(&order)).sum();
     tests.len() <= SMALL || apart <= case.patience
 }
 

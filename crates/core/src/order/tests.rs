@@ -105,8 +105,8 @@ impl Suite {
             width: 2,
             shares: false,
             scope,
-            patience: 1.5,
-            price: &|order| 0.01 + 0.002 * f64::from(u32::try_from(order.len()).unwrap()),
+            patience: Work(750),
+            price: &|order| Work(5) + Work(1) * order.len(),
         };
         let mut answers = Answers::default();
         for _ in 0..10_000 {
