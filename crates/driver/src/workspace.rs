@@ -5,22 +5,19 @@
 //! Caches of bytecode are not counted. What lies outside both folders cannot be undone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 
 use crate::alarm::Alarm;
+use crate::copying::{CopyTrouble, Load, MOST_BYTES, MOST_FILES, copy_file, copy_tree};
 use crate::git::Repository;
 use crate::look::{Look, look_around, remove};
-
-/// More than this is not copied: then experiments run in place.
-const MOST_BYTES: u64 = 1 << 30;
-const MOST_FILES: usize = 100_000;
 
 /// The work tree as it was at the start. Nothing runs in it.
 pub(crate) struct Original {
@@ -309,52 +306,6 @@ impl Drop for Workspace {
     }
 }
 
-/// How much was copied.
-#[derive(Default)]
-struct Load {
-    bytes: u64,
-    files: usize,
-}
-
-enum CopyTrouble {
-    TooLarge,
-    Io(io::Error),
-}
-
-impl From<io::Error> for CopyTrouble {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-/// Copies a folder with the times and modes of its files.
-fn copy_tree(
-    from: &Path,
-    to: &Path,
-    load: &mut Load,
-    is_left_out: fn(&Path) -> bool,
-) -> Result<(), CopyTrouble> {
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        let data = source.symlink_metadata()?;
-        if data.is_dir() {
-            if !is_left_out(&source) {
-                copy_tree(&source, &target, load, is_left_out)?;
-            }
-            continue;
-        }
-        load.bytes += data.len();
-        load.files += 1;
-        if load.bytes > MOST_BYTES || load.files > MOST_FILES {
-            return Err(CopyTrouble::TooLarge);
-        }
-        copy_file(&source, &target)?;
-    }
-    Ok(())
-}
-
 /// Folders that no test reads, or that are found by their absolute path anyway.
 fn is_left_out(folder: &Path) -> bool {
     let name = folder
@@ -372,23 +323,6 @@ fn is_left_out(folder: &Path) -> bool {
         ".ruff_cache",
     ];
     names.contains(&name) || folder.join("pyvenv.cfg").exists()
-}
-
-/// Copies a file with its times and mode, or a link as a link. Sockets and pipes are left out.
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    let data = from.symlink_metadata()?;
-    if data.is_symlink() {
-        return symlink(fs::read_link(from)?, to);
-    }
-    if !data.is_file() {
-        return Ok(());
-    }
-    fs::copy(from, to)?;
-    // A file that its owner may not write cannot be opened for its times; it keeps the new ones.
-    if let Ok(file) = File::options().write(true).open(to) {
-        file.set_modified(data.modified()?)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
