@@ -114,10 +114,11 @@ impl Original {
         // A folder of the same name: it can be that of a package.
         let part = Path::new("files").join(self.root.file_name().unwrap_or("root"));
         let files = path.as_std_path().join(&part);
-        let workspace = Workspace {
+        let mut workspace = Workspace {
             files: Utf8PathBuf::try_from(files).map_err(io::Error::other)?,
             part,
             original: self.folder.path().join("files"),
+            new: BTreeMap::new(),
             marked: BTreeMap::new(),
             alarm: None,
             path,
@@ -134,6 +135,7 @@ impl Original {
             CopyTrouble::TooLarge => io::Error::other("the copy has grown"),
         })?;
         fs::create_dir(workspace.temporary())?;
+        workspace.new = workspace.look()?;
         Ok(workspace)
     }
 
@@ -163,6 +165,8 @@ pub(crate) struct Workspace {
     /// Where the copy is below `path`.
     part: PathBuf,
     original: PathBuf,
+    /// What was there when it was made, by path.
+    new: BTreeMap<PathBuf, Look>,
     /// What was there when it was marked, by path.
     marked: BTreeMap<PathBuf, Look>,
     alarm: Option<Alarm>,
@@ -224,6 +228,22 @@ impl Workspace {
         if self.alarm.as_mut().is_some_and(Alarm::is_silent) {
             return Ok(Restored::default());
         }
+        let restored = self.undo()?;
+        self.watch();
+        Ok(restored)
+    }
+
+    /// Makes it as new again: all files as they were at the start, and no mark. Nobody may work in it.
+    pub(crate) fn renew(&mut self) -> io::Result<()> {
+        self.alarm = None;
+        remove(self.path.join("kept").as_std_path())?;
+        self.marked = std::mem::take(&mut self.new);
+        self.undo()?;
+        self.new = std::mem::take(&mut self.marked);
+        Ok(())
+    }
+
+    fn undo(&mut self) -> io::Result<Restored> {
         let now = self.look()?;
         let mut restored = Restored::default();
         let mut changed = BTreeSet::new();
@@ -246,7 +266,6 @@ impl Workspace {
             }
         }
         self.marked.extend(anew);
-        self.watch();
         let inside = changed
             .iter()
             .filter_map(|path| path.strip_prefix(&self.part).ok());
@@ -348,6 +367,28 @@ mod tests {
     fn a_copy_has_the_name_of_its_original_which_can_be_that_of_a_package() {
         let (scratch, _original, workspace) = project();
         assert_eq!(workspace.files().file_name(), scratch.root.file_name());
+    }
+
+    #[test]
+    fn what_was_marked_and_what_came_after_is_gone_from_one_that_is_as_new() {
+        let (_scratch, _original, mut workspace) = project();
+        let at = |name: &str| workspace.files().join(name);
+        let [data, deep, new] = ["data.txt", "deep", "new.txt"].map(at);
+        fs::write(&data, "two").unwrap();
+        fs::write(&new, "two").unwrap();
+        workspace.mark().unwrap();
+        fs::remove_dir_all(&deep).unwrap();
+        fs::write(workspace.temporary().join("left"), "two").unwrap();
+        for _ in 0..2 {
+            workspace.renew().unwrap();
+            assert!(!workspace.is_marked());
+            assert_eq!(fs::read_to_string(&data).unwrap(), "one");
+            assert_eq!(fs::read_to_string(deep.join("inner.txt")).unwrap(), "one");
+            assert!(!new.exists() && !workspace.temporary().join("left").exists());
+        }
+        workspace.mark().unwrap();
+        fs::write(&new, "three").unwrap();
+        assert_eq!(workspace.restore().unwrap().changed, ["new.txt"]);
     }
 
     #[test]
