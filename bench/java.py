@@ -1,6 +1,6 @@
 """What unflake costs on a Maven module: 300 quick JUnit 4 tests in 30 classes, made here.
 
-    python bench/java.py UNFLAKE [--rounds 3] [--write docs/benchmarks.md]
+    python bench/java.py UNFLAKE [--rounds 3] [--classes 30] [--write docs/benchmarks.md]
 
 Each command runs in turn, so many times, and the least processor time and wall time are shown. The module is
 built before. `mvn` is Maven offline with everything up to date; what it needs before it starts the tests is
@@ -44,12 +44,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("unflake", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--classes", type=int, default=30, help="each has ten tests")
     parser.add_argument("--write", type=Path)
     args = parser.parse_args()
     unflake = str(args.unflake.resolve())
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        write_project(folder)
+        write_project(folder, args.classes)
         subprocess.run(["mvn", "-q", "-B", "test"], cwd=folder, check=True)
         subprocess.run([unflake, "list"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         commands = {
@@ -66,15 +67,15 @@ def main() -> None:
                 wall, cpu = measure(command, folder)
                 known = best.get(name, (wall, cpu))
                 best[name] = (min(known[0], wall), min(known[1], cpu))
-    text = describe(best, args.rounds)
+    text = describe(best, args.rounds, args.classes * 10)
     print(text)
     if args.write:
         replace_section(args.write, text)
 
 
-def describe(best: dict[str, tuple[float, float]], rounds: int) -> str:
+def describe(best: dict[str, tuple[float, float]], rounds: int, tests: int) -> str:
     lines = [
-        "## A Maven module of 300 quick tests\n",
+        f"## A Maven module of {tests} quick tests\n",
         f"`{NAME}` wrote this section. The least of {rounds} rounds.\n",
         "| Command | Wall | Processor |",
         "|-|-:|-:|",
@@ -92,7 +93,7 @@ def describe(best: dict[str, tuple[float, float]], rounds: int) -> str:
     for what, (wall, cpu), goal in rows:
         met = "yes" if wall <= goal else "**no**"
         lines.append(f"| {what} | {wall:.2f} | {cpu:.2f} | ≤ {goal} | {met} |")
-    lines.append(f"\nA test in a JVM of its own costs {fresh[1] / 300 * 1000:.0f} ms of processor time.")
+    lines.append(f"\nA test in a JVM of its own costs {fresh[1] / tests * 1000:.0f} ms of processor time.")
     return "\n".join(lines)
 
 
@@ -122,11 +123,11 @@ def measure(command: list[str], folder: Path) -> tuple[float, float]:
     return time.monotonic() - began, cpu
 
 
-def write_project(folder: Path) -> None:
+def write_project(folder: Path, classes: int) -> None:
     tests = folder / "src/test/java/bench"
     tests.mkdir(parents=True)
     (folder / "pom.xml").write_text(POM)
-    for number in range(30):
+    for number in range(classes):
         methods = "".join(
             f"    @Test\n    public void test{at}() throws Exception {{\n        Work.some({at});\n    }}\n"
             for at in range(10)

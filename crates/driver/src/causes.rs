@@ -246,7 +246,7 @@ impl Session {
                 place.file = Some(inside.to_string());
             }
         }
-        self.leave(Some(lane.vm))?;
+        self.leave_lane(lane)?;
         Ok(places)
     }
 }

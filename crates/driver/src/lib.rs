@@ -15,6 +15,7 @@ pub mod changes;
 mod climb;
 mod comparing;
 mod confirming;
+mod copying;
 mod descendants;
 mod detecting;
 mod diagnosing;

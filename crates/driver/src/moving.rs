@@ -25,6 +25,8 @@ pub(crate) struct Home {
     import_roots: Vec<Utf8PathBuf>,
     /// Where the files of the listing VM are.
     place: Utf8PathBuf,
+    /// A workspace that nobody needs any more: to make one as new costs less than a new one.
+    spare: Option<Workspace>,
 }
 
 impl Home {
@@ -35,6 +37,7 @@ impl Home {
             original: None,
             import_roots: Vec::new(),
             place: project.folder().to_owned(),
+            spare: None,
         }
     }
 
@@ -208,10 +211,21 @@ impl Session {
     }
 
     /// A new copy of the work tree; `None` if experiments run in place.
-    pub(crate) fn new_workspace(&self) -> Result<Option<Workspace>, Halt> {
+    pub(crate) fn new_workspace(&mut self) -> Result<Option<Workspace>, Halt> {
+        if let Some(mut spare) = self.home.spare.take() {
+            spare.renew().map_err(StartError::Scratch)?;
+            return Ok(Some(spare));
+        }
         let original = self.home.original.as_ref();
         let made = original.map(Original::workspace).transpose();
         made.map_err(|error| StartError::Scratch(error).into())
+    }
+
+    /// Ends the VM of a lane, and keeps its workspace for the next that is wanted.
+    pub(crate) fn leave_lane(&mut self, lane: Lane) -> Result<(), Halt> {
+        self.leave(Some(lane.vm))?;
+        self.home.spare = lane.workspace;
+        Ok(())
     }
 
     /// The project as it lies in a workspace.

@@ -84,7 +84,7 @@ impl Session {
         lane.next = Some(test.clone());
         let Some(Happening::Marked(_, mut unseen)) = self.tell_state(&lane, &Command::Mark {})?
         else {
-            self.leave(Some(lane.vm))?;
+            self.leave_lane(lane)?;
             return Ok(None);
         };
         let manner = Manner {
@@ -100,14 +100,14 @@ impl Session {
         lane.next = None;
         if lane.vm != vm {
             // A culprit took its VM with it: nothing of what it did there is left.
-            self.leave(Some(lane.vm))?;
+            self.leave_lane(lane)?;
             return Ok(None);
         }
         let import = family.imported();
         let compare = Command::Compare { import };
         let Some(Happening::Changed(_, mut pieces, more)) = self.tell_state(&lane, &compare)?
         else {
-            self.leave(Some(lane.vm))?;
+            self.leave_lane(lane)?;
             return Ok(None);
         };
         unseen.extend(more);
@@ -173,13 +173,14 @@ impl Session {
     ) -> Result<Option<bool>, Halt> {
         if scene.lane.is_spent {
             // Its VM could not be copied, or has run the test itself: each try has one of its own.
-            let spent = scene.lane.vm;
+            let gone = Lane::new(scene.lane.vm, None, None);
+            self.leave_lane(std::mem::replace(&mut scene.lane, gone))?;
+            scene.lane.is_spent = true;
             let Some(anew) = self.open_scene(family, test)? else {
                 return Ok(None);
             };
             let is_exec = scene.is_exec;
             *scene = Scene { is_exec, ..anew };
-            self.leave(Some(spent))?;
         }
         let keys = keys.into_iter().map(|key| scene.own_key(key));
         scene.lane.restore = keys.collect();
@@ -195,7 +196,7 @@ impl Session {
     }
 
     pub(crate) fn leave_scene(&mut self, scene: Option<Scene>) -> Result<(), Halt> {
-        self.leave(scene.map(|scene| scene.lane.vm))
+        scene.map_or(Ok(()), |scene| self.leave_lane(scene.lane))
     }
 
     /// Tells a VM something about its state, and waits for the answer; `None` if the VM is gone.

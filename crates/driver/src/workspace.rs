@@ -5,22 +5,19 @@
 //! Caches of bytecode are not counted. What lies outside both folders cannot be undone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 
 use crate::alarm::Alarm;
+use crate::copying::{CopyTrouble, Load, MOST_BYTES, MOST_FILES, copy_file, copy_tree};
 use crate::git::Repository;
 use crate::look::{Look, look_around, remove};
-
-/// More than this is not copied: then experiments run in place.
-const MOST_BYTES: u64 = 1 << 30;
-const MOST_FILES: usize = 100_000;
 
 /// The work tree as it was at the start. Nothing runs in it.
 pub(crate) struct Original {
@@ -117,10 +114,11 @@ impl Original {
         // A folder of the same name: it can be that of a package.
         let part = Path::new("files").join(self.root.file_name().unwrap_or("root"));
         let files = path.as_std_path().join(&part);
-        let workspace = Workspace {
+        let mut workspace = Workspace {
             files: Utf8PathBuf::try_from(files).map_err(io::Error::other)?,
             part,
             original: self.folder.path().join("files"),
+            new: BTreeMap::new(),
             marked: BTreeMap::new(),
             alarm: None,
             path,
@@ -137,6 +135,7 @@ impl Original {
             CopyTrouble::TooLarge => io::Error::other("the copy has grown"),
         })?;
         fs::create_dir(workspace.temporary())?;
+        workspace.new = workspace.look()?;
         Ok(workspace)
     }
 
@@ -166,6 +165,8 @@ pub(crate) struct Workspace {
     /// Where the copy is below `path`.
     part: PathBuf,
     original: PathBuf,
+    /// What was there when it was made, by path.
+    new: BTreeMap<PathBuf, Look>,
     /// What was there when it was marked, by path.
     marked: BTreeMap<PathBuf, Look>,
     alarm: Option<Alarm>,
@@ -227,6 +228,22 @@ impl Workspace {
         if self.alarm.as_mut().is_some_and(Alarm::is_silent) {
             return Ok(Restored::default());
         }
+        let restored = self.undo()?;
+        self.watch();
+        Ok(restored)
+    }
+
+    /// Makes it as new again: all files as they were at the start, and no mark. Nobody may work in it.
+    pub(crate) fn renew(&mut self) -> io::Result<()> {
+        self.alarm = None;
+        remove(self.path.join("kept").as_std_path())?;
+        self.marked = std::mem::take(&mut self.new);
+        self.undo()?;
+        self.new = std::mem::take(&mut self.marked);
+        Ok(())
+    }
+
+    fn undo(&mut self) -> io::Result<Restored> {
         let now = self.look()?;
         let mut restored = Restored::default();
         let mut changed = BTreeSet::new();
@@ -249,7 +266,6 @@ impl Workspace {
             }
         }
         self.marked.extend(anew);
-        self.watch();
         let inside = changed
             .iter()
             .filter_map(|path| path.strip_prefix(&self.part).ok());
@@ -309,52 +325,6 @@ impl Drop for Workspace {
     }
 }
 
-/// How much was copied.
-#[derive(Default)]
-struct Load {
-    bytes: u64,
-    files: usize,
-}
-
-enum CopyTrouble {
-    TooLarge,
-    Io(io::Error),
-}
-
-impl From<io::Error> for CopyTrouble {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-/// Copies a folder with the times and modes of its files.
-fn copy_tree(
-    from: &Path,
-    to: &Path,
-    load: &mut Load,
-    is_left_out: fn(&Path) -> bool,
-) -> Result<(), CopyTrouble> {
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        let data = source.symlink_metadata()?;
-        if data.is_dir() {
-            if !is_left_out(&source) {
-                copy_tree(&source, &target, load, is_left_out)?;
-            }
-            continue;
-        }
-        load.bytes += data.len();
-        load.files += 1;
-        if load.bytes > MOST_BYTES || load.files > MOST_FILES {
-            return Err(CopyTrouble::TooLarge);
-        }
-        copy_file(&source, &target)?;
-    }
-    Ok(())
-}
-
 /// Folders that no test reads, or that are found by their absolute path anyway.
 fn is_left_out(folder: &Path) -> bool {
     let name = folder
@@ -372,23 +342,6 @@ fn is_left_out(folder: &Path) -> bool {
         ".ruff_cache",
     ];
     names.contains(&name) || folder.join("pyvenv.cfg").exists()
-}
-
-/// Copies a file with its times and mode, or a link as a link. Sockets and pipes are left out.
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    let data = from.symlink_metadata()?;
-    if data.is_symlink() {
-        return symlink(fs::read_link(from)?, to);
-    }
-    if !data.is_file() {
-        return Ok(());
-    }
-    fs::copy(from, to)?;
-    // A file that its owner may not write cannot be opened for its times; it keeps the new ones.
-    if let Ok(file) = File::options().write(true).open(to) {
-        file.set_modified(data.modified()?)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -414,6 +367,28 @@ mod tests {
     fn a_copy_has_the_name_of_its_original_which_can_be_that_of_a_package() {
         let (scratch, _original, workspace) = project();
         assert_eq!(workspace.files().file_name(), scratch.root.file_name());
+    }
+
+    #[test]
+    fn what_was_marked_and_what_came_after_is_gone_from_one_that_is_as_new() {
+        let (_scratch, _original, mut workspace) = project();
+        let at = |name: &str| workspace.files().join(name);
+        let [data, deep, new] = ["data.txt", "deep", "new.txt"].map(at);
+        fs::write(&data, "two").unwrap();
+        fs::write(&new, "two").unwrap();
+        workspace.mark().unwrap();
+        fs::remove_dir_all(&deep).unwrap();
+        fs::write(workspace.temporary().join("left"), "two").unwrap();
+        for _ in 0..2 {
+            workspace.renew().unwrap();
+            assert!(!workspace.is_marked());
+            assert_eq!(fs::read_to_string(&data).unwrap(), "one");
+            assert_eq!(fs::read_to_string(deep.join("inner.txt")).unwrap(), "one");
+            assert!(!new.exists() && !workspace.temporary().join("left").exists());
+        }
+        workspace.mark().unwrap();
+        fs::write(&new, "three").unwrap();
+        assert_eq!(workspace.restore().unwrap().changed, ["new.txt"]);
     }
 
     #[test]

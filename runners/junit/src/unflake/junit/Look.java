@@ -26,6 +26,7 @@ final class Look {
     private static final int DEEPEST = 6;
     private static final int MOST = 20000;
 
+    /** Null if the JDK does not let us look: then neither static fields nor thread locals are seen. */
     private final Memory memory;
     private final Map<String, Seen> seen = new LinkedHashMap<>();
     private final Set<String> unseen = new LinkedHashSet<>();
@@ -49,11 +50,14 @@ final class Look {
         for (Class<?> type : initialised) {
             statics(type);
         }
+        // To ask for the time zone sets a property.
+        defaults();
         for (String name : System.getProperties().stringPropertyNames()) {
             put("property:" + name, new Seen.Property(name, System.getProperty(name)));
         }
-        defaults();
-        threadLocals();
+        if (memory != null) {
+            threadLocals();
+        }
     }
 
     private void statics(Class<?> type) {

@@ -34,13 +34,13 @@ final class State {
     /** Remembers the state; tells what could not be looked into. */
     List<Object> mark() {
         List<Object> unseen = new ArrayList<>();
-        if (memory == null) {
-            unseen.add("static fields: this JDK does not say which classes are in use");
-            return unseen;
-        }
-        initialise(unseen);
         atMark.clear();
-        atMark.addAll(initialised());
+        if (memory == null) {
+            unseen.add("static fields and thread locals: a JDK after 21 does not say which classes are in use");
+        } else {
+            initialise(unseen);
+            atMark.addAll(initialised());
+        }
         marked = new Look(memory);
         marked.all(atMark);
         unseen.addAll(marked.unseen());
@@ -71,7 +71,9 @@ final class State {
         if (marked == null) {
             return pieces;
         }
-        keepNames();
+        if (memory != null) {
+            keepNames();
+        }
         Look now = new Look(memory);
         now.all(atMark);
         unseen.addAll(now.unseen());
