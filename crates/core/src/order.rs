@@ -146,6 +146,14 @@ const NO_DIFFERENCE: f64 = 0.2;
 const IF_JOINT: u32 = 8;
 /// So often a set is shown that does it only sometimes.
 const IF_MIXED: u32 = 10;
+/// So often a test is run alone and after its first culprits before they are named, and how often chance makes
+/// such a difference: 8 of 8 against 0 of 8 is 1 in 12,870, 5 of 5 against 0 of 5 is 1 in 252.
+const TO_SHOW: [u32; 1] = [8];
+const SHOWN: f64 = 1e-4;
+const TO_SHOW_LONG: [u32; 1] = [5];
+/// The same, step by step, when chance has a part in it.
+const TO_SHOW_BY_CHANCE: [u32; 4] = [12, 24, 40, 60];
+const SHOWN_BY_CHANCE: f64 = 1e-3;
 /// So many sets of several culprits are looked for at most.
 const SETS: usize = 4;
 
@@ -153,15 +161,21 @@ fn examine(case: &Case<'_>, answers: &Answers) -> Result<Diagnosis, Need> {
     let alone = at_least(answers, &[], AT_FIRST)?;
     let mut is_random = alone.passed > 0 && alone.failed > 0;
     for guess in case.guesses {
-        if let Some(oracle) = compare_briefly(answers, guess)? {
-            return search(case, answers, guess, oracle);
+        let Some(oracle) = compare_briefly(answers, guess)? else {
+            continue;
+        };
+        if let Some(diagnosis) = search(case, answers, guess, oracle)? {
+            return Ok(diagnosis);
         }
     }
     for lead in case.leads {
-        let Some(question) = compare(case, answers, lead, &mut is_random)? else {
+        let Some(oracle) = compare(case, answers, lead, &mut is_random)? else {
             continue;
         };
-        return search(case, answers, lead, question);
+        if let Some(diagnosis) = search(case, answers, lead, oracle)? {
+            return Ok(diagnosis);
+        }
+        is_random = true;
     }
     let alone = answers.after(&[]);
     let role = if is_random {
@@ -241,15 +255,18 @@ fn both_at_least(answers: &Answers, lead: &[TestId], runs: u32) -> Result<[Ends;
     Ok([both[0], both[1]])
 }
 
-/// Looks for the culprits of a test that ends otherwise after a lead.
+/// Looks for the culprits of a test that ends otherwise after a lead; `None` if they cannot be shown.
 fn search(
     case: &Case<'_>,
     answers: &Answers,
     lead: &[TestId],
     oracle: Oracle<'_>,
-) -> Result<Diagnosis, Need> {
+) -> Result<Option<Diagnosis>, Need> {
     let is_steady = !answers.is_mixed();
     let mut sets = vec![first_set(case, lead, &oracle, is_steady)?];
+    if !is_shown(case, &oracle, &sets[0])? {
+        return Ok(None);
+    }
     let is_complete = case.scope == Scope::All && is_steady;
     let mut cleaners = Vec::new();
     let is_sole = is_complete && is_sole(case, &oracle, &sets[0])?;
@@ -283,13 +300,36 @@ fn search(
         Hit::Failure => Role::Victim,
         Hit::Pass => Role::Brittle,
     };
-    Ok(Diagnosis {
+    Ok(Some(Diagnosis {
         role,
         alone: answers.after(&[]),
         culprits,
         cleaners,
         is_complete,
-    })
+    }))
+}
+
+/// Whether the test ends so differently after a set than alone that it cannot be chance.
+///
+/// The set was chosen because of a few runs, among many that were tried: a coin has its turn sooner or later.
+/// Where one of the runs that are made for this ends otherwise, the test turns out to be mixed, and the
+/// search begins anew as one in which chance has a part.
+fn is_shown(case: &Case<'_>, oracle: &Oracle<'_>, set: &[TestId]) -> Result<bool, Need> {
+    let (steps, error) = if oracle.answers.is_mixed() {
+        (&TO_SHOW_BY_CHANCE[..], SHOWN_BY_CHANCE)
+    } else if (case.price)(set) > LONG {
+        (&TO_SHOW_LONG[..], ERROR / 2.0)
+    } else {
+        (&TO_SHOW[..], SHOWN)
+    };
+    for runs in steps {
+        let both = both_at_least(oracle.answers, set, *runs)?;
+        let [alone, after] = both.map(|ends| oracle.hit.tally(ends));
+        if chance_of(alone, after) < error {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The first set of culprits: a hint, one test alone, or a smallest part of the lead.
