@@ -42,7 +42,7 @@ KINDS = {
         for name in ("listdir", "scandir", "walk", "stat", "lstat", "open", "read", "write", "remove")
     },
     **{f"{module}.{name}": IO for module in ("os", "posix") for name in ("unlink", "rename", "mkdir")},
-    "builtins.set.pop": UNORDERED,
+    **dict.fromkeys(("builtins.set.pop", "builtins.set.__iter__", "builtins.frozenset.__iter__"), UNORDERED),
     **dict.fromkeys(("threading.Thread.start", "_thread.start_new_thread"), START),
     **dict.fromkeys(("asyncio.tasks.create_task", "asyncio.tasks.ensure_future"), START),
     **dict.fromkeys(("concurrent.futures.thread.ThreadPoolExecutor.submit", "subprocess.Popen"), START),

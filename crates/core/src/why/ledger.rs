@@ -208,14 +208,12 @@ impl Ledger {
     pub fn add(&mut self, trace: &Trace, side: Side) {
         self.runs[side as usize] += 1;
         let sites: Vec<u32> = trace.sites.iter().map(|site| self.site(site)).collect();
-        let mut threads: Vec<u32> = Vec::with_capacity(trace.threads.len());
-        for thread in &trace.threads {
-            // Whoever starts a thread is told before it.
-            let parent = thread
-                .parent
-                .and_then(|parent| threads.get(parent as usize));
-            let parent = parent.copied();
-            threads.push(self.thread(&thread.name, parent));
+        let names = trace.threads.iter();
+        let threads: Vec<u32> = names.map(|thread| self.thread(&thread.name)).collect();
+        for (thread, number) in trace.threads.iter().zip(&threads) {
+            let parent = thread.parent.and_then(|parent| threads.get(parent as usize));
+            let known = &mut self.parents[*number as usize];
+            *known = known.or(parent.copied());
         }
         let texts: Vec<Text<'_>> = trace.values.iter().map(Text::of).collect();
         // How many calls each lane had so far; and which results, by lane, text and whether it raised.
@@ -278,13 +276,13 @@ impl Ledger {
         number
     }
 
-    fn thread(&mut self, name: &str, parent: Option<u32>) -> u32 {
+    fn thread(&mut self, name: &str) -> u32 {
         if let Some(number) = self.thread_numbers.get(name) {
             return *number;
         }
         let number = index(self.threads.len());
         self.threads.push(name.to_owned());
-        self.parents.push(parent);
+        self.parents.push(None);
         self.thread_numbers.insert(name.to_owned(), number);
         number
     }
