@@ -7,11 +7,11 @@ import sys
 import threading
 from collections import deque
 from contextvars import ContextVar
-from types import CoroutineType
+from types import CoroutineType, ModuleType
 from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Set, Tuple, Union
 from weakref import WeakKeyDictionary
 
-from unflake_state_values import class_name
+from unflake_state_values import class_name, module_dict
 from unflake_trace_children import Birth
 from unflake_trace_file import (
     ALIVE,
@@ -29,7 +29,7 @@ from unflake_trace_file import (
     Record,
     TraceFile,
 )
-from unflake_trace_kinds import LEFTOVER, WAIT, kind_of
+from unflake_trace_kinds import LEFTOVER, PLAIN, WAIT, kind_of
 from unflake_trace_sites import FILES, PLACES, Place
 from unflake_trace_strand import CLOCK, Memory, Strand, make_functions
 from unflake_trace_values import Values
@@ -183,11 +183,17 @@ class Calls:
         known = SITE_NUMBERS.get((place, module, name))
         if known is None:
             callee = name if module in ("builtins", "?") else f"{module}.{name}"
-            kind = WAIT if module == "await" else kind_of(f"{module}.{name}")
+            kind = WAIT if module == "await" else self._kind(module, name)
             with SITES_LOCK:
                 known = SITE_NUMBERS[place, module, name] = (len(SITES), kind)
                 SITES.append((place, callee.replace("await.", "await "), kind))
         return known
+
+    def _kind(self, module: str, name: str) -> int:
+        """The kind of a function; one of the project's own is plain, whatever its module is called."""
+        found = sys.modules.get(module)
+        own = module_dict(found).get("__file__") if type(found) is ModuleType else None
+        return PLAIN if type(own) is str and own in FILES else kind_of(f"{module}.{name}")
 
     def _tell_sites(self, numbers: Iterable[int]) -> None:
         """Puts the sites that events name, and were not yet told, before them."""

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import sys
 from typing import Any
 
 from _pytest.assertion import rewrite
@@ -153,6 +154,15 @@ def test_kinds_are_told_by_name() -> None:
     assert kind_of("posix.listdir") == IO
     assert kind_of("timeout.now") == PLAIN
     assert kind_of("shop.Till") == PLAIN
+    assert kind_of("faker.proxy.Faker.name") == RANDOMNESS
+    assert kind_of("asyncio.locks.Event.wait") == WAIT
+
+
+def test_a_function_of_the_project_is_plain_whatever_its_module_is_called(traced: Traced) -> None:
+    (traced.folder / "redis.py").write_text("def get():\n    return 1\n")
+    traced.run("import redis\n\ndef main():\n    return redis.get()\n")
+    sys.modules.pop("redis")
+    assert [(one.callee, one.kind) for one in traced.told("main")] == [("redis.get", PLAIN)]
 
 
 def test_a_test_module_with_a_docstring_can_be_rewritten(traced: Traced) -> None:

@@ -4,8 +4,8 @@ use std::fs;
 
 use camino::Utf8Path;
 use unflake_core::sequential::Tally;
-use unflake_core::why::predicate::Held;
-use unflake_core::why::ranking::Difference;
+use unflake_core::why::predicate::{Claim, Held};
+use unflake_core::why::ranking::{Difference, Spread};
 use unflake_core::why::trace::Kind;
 
 use crate::printable::printable;
@@ -163,18 +163,34 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
             lines.push("     ...".to_owned());
             lines.extend(source(root, &other.site.file, other.site.line));
         }
+        if let Some(also) = &difference.also {
+            for spot in [Some(&also.spot), also.other.as_ref()]
+                .into_iter()
+                .flatten()
+            {
+                lines.push("     ...".to_owned());
+                lines.extend(source(root, &spot.site.file, spot.site.line));
+            }
+        }
     }
-    let [passing_values, failing_values] = &difference.values;
-    if spot.site.kind != Kind::Leftover && difference.other.is_none() {
-        lines.extend(values("passing runs", passing_values));
-        lines.extend(values("failing runs", failing_values));
+    if has_values(difference) {
+        let [passing_values, failing_values] = &difference.values;
+        let [passing_spread, failing_spread] = &difference.spread;
+        lines.extend(values("passing runs", passing_values, passing_spread));
+        lines.extend(values("failing runs", failing_values, failing_spread));
     }
     if let [Some(usual), Some(odd)] = difference.times
         && (usual - odd).abs() >= TOLD_TIME
+        && has_times(difference)
     {
         let (usual, odd) = (time(usual), time(odd));
         lines.push(format!(
             "   it takes {usual} in passing and {odd} in failing runs (medians)"
+        ));
+    }
+    if let Some(source) = difference.follows {
+        lines.push(format!(
+            "   it may only follow from {source}: both differ in the same runs"
         ));
     }
     if let Some(category) = difference.category {
@@ -186,9 +202,36 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
     lines
 }
 
-fn values(title: &str, values: &[String]) -> Option<String> {
+/// Whether it matters what the call returned.
+fn has_values(difference: &Difference) -> bool {
+    let is_time = matches!(difference.claim, Claim::Slow(_) | Claim::Fast(_));
+    let is_same = difference.values[0] == difference.values[1];
+    let is_left_over = difference.spot.site.kind == Kind::Leftover;
+    !is_left_over && difference.other.is_none() && !(is_time && is_same)
+}
+
+/// Whether it matters how long the call took: not if it only goes around what took so long.
+fn has_times(difference: &Difference) -> bool {
+    let is_time = matches!(difference.claim, Claim::Slow(_) | Claim::Fast(_));
+    is_time || difference.spot.site.kind != Kind::Plain
+}
+
+/// What a call returned on one side: the most frequent values, and whether there are more.
+fn values(title: &str, values: &[String], spread: &Spread) -> Option<String> {
+    if values.is_empty() {
+        return None;
+    }
     let shown: Vec<String> = values.iter().map(|value| printable(value)).collect();
-    (!shown.is_empty()).then(|| format!("   {title}: {}", shown.join(", ")))
+    let shown = shown.join(", ");
+    Some(match spread.range {
+        Some((least, most)) if spread.distinct > values.len() => {
+            format!("   {title}: {least} to {most} ({shown}, …)")
+        }
+        Some(_) | None if spread.distinct > values.len() => {
+            format!("   {title}: {shown}, and others")
+        }
+        Some(_) | None => format!("   {title}: {shown}"),
+    })
 }
 
 /// The lines around a call. A file that cannot be read has none.
@@ -253,6 +296,25 @@ fn footnotes(answer: &Answer) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_values_are_told_as_a_range_or_as_many() {
+        let told = |texts: &[&str], distinct: usize, range: Option<(f64, f64)>| {
+            let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+            values("failing runs", &texts, &Spread { distinct, range })
+        };
+        let range = told(&["0.5", "0.25"], 9, Some((0.125, 0.75)));
+        let expected = "   failing runs: 0.125 to 0.75 (0.5, 0.25, …)";
+        assert_eq!(range.as_deref(), Some(expected));
+        let others = told(&["'a'", "'b'"], 3, None);
+        assert_eq!(
+            others.as_deref(),
+            Some("   failing runs: 'a', 'b', and others")
+        );
+        let one = told(&["7"], 1, Some((7.0, 7.0)));
+        assert_eq!(one.as_deref(), Some("   failing runs: 7"));
+        assert_eq!(told(&[], 0, None), None);
+    }
 
     #[test]
     fn the_rarest_failure_follows_the_rule_of_three() {

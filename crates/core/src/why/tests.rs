@@ -10,16 +10,16 @@ use super::trace::{Call, CallResult, Kind, Site, Thread, Trace};
 
 /// A trace that is written call by call.
 #[derive(Default)]
-struct Pen(Trace);
+pub(super) struct Pen(Trace);
 
 impl Pen {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut pen = Self::default();
         pen.thread("main", None);
         pen
     }
 
-    fn thread(&mut self, name: &str, parent: Option<u32>) -> u32 {
+    pub(super) fn thread(&mut self, name: &str, parent: Option<u32>) -> u32 {
         let name = name.to_owned();
         self.0.threads.push(Thread {
             name,
@@ -35,7 +35,7 @@ impl Pen {
         self.timed((line, callee, kind), value, 0, (start, 1_000));
     }
 
-    fn timed(
+    pub(super) fn timed(
         &mut self,
         (line, callee, kind): (u32, &str, Kind),
         value: &str,
@@ -62,7 +62,7 @@ impl Pen {
         self.0.calls.push(call);
     }
 
-    fn done(mut self) -> Trace {
+    pub(super) fn done(mut self) -> Trace {
         self.0.calls.sort_by_key(|call| call.start);
         self.0
     }
@@ -95,7 +95,7 @@ fn alert(first: &str, second: &str) -> Trace {
     pen.done()
 }
 
-fn ledger(passing: Vec<Trace>, failing: Vec<Trace>) -> Ledger {
+pub(super) fn ledger(passing: Vec<Trace>, failing: Vec<Trace>) -> Ledger {
     let mut ledger = Ledger::default();
     for trace in passing {
         ledger.add(&trace, Side::Passing);
@@ -265,6 +265,40 @@ fn threads_that_did_not_start_each_other_race() {
         ranked[0].other.as_ref().unwrap().site.line,
     );
     assert_eq!(lines, (30, 20), "the two places that race");
+}
+
+#[test]
+fn what_may_only_follow_from_a_source_says_so_and_is_no_race() {
+    let run = |is_failing: bool, chance: u32| {
+        let mut pen = Pen::new();
+        let other = pen.thread("main/test_alert.py:2#1", Some(0));
+        pen.timed((9, "work", Kind::Plain), "None", other, (1, 1));
+        let drawn = if is_failing { chance } else { chance + 100 };
+        pen.call(1, "random", Kind::Randomness, &drawn.to_string());
+        pen.call(2, "price", Kind::Plain, if is_failing { "9" } else { "10" });
+        pen.done()
+    };
+    let passing = (0..20).map(|at| run(false, at)).collect();
+    let failing = (0..20).map(|at| run(true, at)).collect();
+    let ranked = ledger(passing, failing).rank(&[]);
+    let told: Vec<_> = ranked
+        .iter()
+        .map(|one| (one.spot.site.line, one.follows, one.category))
+        .collect();
+    assert_eq!(
+        told,
+        [(1, None, Some(Category::Randomness)), (2, Some(1), None)]
+    );
+    let [passing, failing] = &ranked[0].spread;
+    assert_eq!(
+        (passing.range, failing.range),
+        (Some((100.0, 119.0)), Some((0.0, 19.0)))
+    );
+    assert!(
+        failing.distinct > 3,
+        "many values of passing runs leave room: {failing:?}"
+    );
+    assert_eq!(ranked[1].spread[1].distinct, 1);
 }
 
 #[test]
