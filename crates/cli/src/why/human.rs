@@ -5,7 +5,7 @@ use std::fs;
 use camino::Utf8Path;
 use unflake_core::sequential::Tally;
 use unflake_core::why::predicate::{Claim, Held};
-use unflake_core::why::ranking::{Difference, Spread};
+use unflake_core::why::ranking::{Difference, Spot, Spread};
 use unflake_core::why::trace::Kind;
 
 use crate::printable::printable;
@@ -15,6 +15,8 @@ use crate::why::{Answer, Explained, Ranked, delays};
 
 /// So many lines of source are shown before and after one.
 const AROUND: usize = 1;
+/// So many calls that vary by themselves are named.
+const MOST_SOURCES: usize = 5;
 /// Times that differ by more microseconds are shown.
 const TOLD_TIME: f64 = 1000.0;
 
@@ -106,12 +108,17 @@ pub(super) fn rarest(runs: u32) -> f64 {
 fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
     let mut lines = Vec::new();
     match &failures.ranked {
-        Ranked::Ours { shown, total } => {
+        Ranked::Ours {
+            shown,
+            total,
+            sources,
+        } => {
             if shown.is_empty() {
                 let nothing = "No call differs between its passing and failing runs. What is made of a \
                                call's result without another call is not seen, nor what installed \
                                packages do by themselves.";
                 lines.extend([String::new(), nothing.to_owned()]);
+                lines.extend(vary_by_themselves(sources));
             }
             for (at, difference) in shown.iter().enumerate() {
                 lines.push(String::new());
@@ -145,6 +152,24 @@ fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
             lines.extend(told);
             lines.push(format!("{} of {total} predicates", shown.len()));
         }
+    }
+    lines
+}
+
+/// What is another from run to run by itself: no single call explains the failure, but several may.
+fn vary_by_themselves(sources: &[Spot]) -> Vec<String> {
+    if sources.is_empty() {
+        return Vec::new();
+    }
+    let what = "These return something else from run to run, and may do it together:";
+    let mut lines = vec![what.to_owned()];
+    let told = sources.iter().take(MOST_SOURCES).map(|spot| {
+        let place = printable(&spot.site.to_string());
+        format!("   {place}: `{}`", printable(&spot.site.callee))
+    });
+    lines.extend(told);
+    if sources.len() > MOST_SOURCES {
+        lines.push(format!("   and {} more", sources.len() - MOST_SOURCES));
     }
     lines
 }

@@ -87,15 +87,14 @@ impl Ledger {
             (two, one)
         };
         let mut first = last.predicate.clone();
-        let held = |tally: Tally| match last.holds {
-            true => Held {
-                yes: tally.hits,
-                no: tally.misses,
-            },
-            false => Held {
-                yes: tally.misses,
-                no: tally.hits,
-            },
+        let held = |tally: Tally| {
+            let Tally { hits, misses } = tally;
+            let (yes, no) = if last.holds {
+                (hits, misses)
+            } else {
+                (misses, hits)
+            };
+            Held { yes, no }
         };
         (first.passing, first.failing) = (held(passing), held(failing));
         Some(Pair {
@@ -172,7 +171,7 @@ impl Ledger {
                 Beyond::Below => Claim::Fast(split.threshold),
             };
             if is_worth_telling(median(&usual), median(&failing)) {
-                found.push(self.predicate(row, claim, [split.passing, split.failing]));
+                found.push(Predicate::new(row, claim, [split.passing, split.failing]));
             }
         }
         found
@@ -243,7 +242,7 @@ mod tests {
     use crate::why::tests::{Pen, ledger};
     use crate::why::trace::{Kind, Trace};
 
-    /// A machine is given back while a watcher looks (RootFinder 2019, 4.2.4): it is lost only if the watcher
+    /// A machine is given back while a watcher looks (`RootFinder` 2019, 4.2.4): it is lost only if the watcher
     /// looks first *and* cleaning takes long.
     fn recycle(looks_first: bool, is_slow: bool) -> Trace {
         let mut pen = Pen::new();

@@ -79,6 +79,22 @@ pub struct Predicate {
 }
 
 impl Predicate {
+    /// A claim about what was seen at one epoch that holds in so many runs.
+    pub(crate) fn new(evidence: &Evidence, claim: Claim, yes: Sides<u32>) -> Self {
+        let held = |side: Side| Held {
+            yes: yes[side as usize],
+            no: evidence.seen[side as usize] - yes[side as usize],
+        };
+        Self {
+            place: evidence.epoch.into(),
+            claim,
+            passing: held(Side::Passing),
+            failing: held(Side::Failing),
+            line: evidence.line,
+            ended: evidence.mean_end(),
+        }
+    }
+
     /// How much more often it holds, or does not hold, in failing runs than in passing ones: from 0 to
     /// 1. Also whether it is holding that goes with failing.
     pub fn strength(&self, runs: Sides<u32>) -> (f64, bool) {
@@ -127,7 +143,7 @@ impl Ledger {
         let seen = evidence.seen;
         let mut found = Vec::new();
         let mut claim =
-            |claim: Claim, yes: Sides<u32>| found.push(self.predicate(evidence, claim, yes));
+            |claim: Claim, yes: Sides<u32>| found.push(Predicate::new(evidence, claim, yes));
         if thresholds == Thresholds::Best {
             claim(Claim::Reached, seen);
         }
@@ -149,27 +165,6 @@ impl Ledger {
             }
         }
         found
-    }
-
-    /// A claim about what was seen at one epoch that holds in so many runs.
-    pub(crate) fn predicate(
-        &self,
-        evidence: &Evidence,
-        claim: Claim,
-        yes: Sides<u32>,
-    ) -> Predicate {
-        let held = |side: Side| Held {
-            yes: yes[side as usize],
-            no: evidence.seen[side as usize] - yes[side as usize],
-        };
-        Predicate {
-            place: evidence.epoch.into(),
-            claim,
-            passing: held(Side::Passing),
-            failing: held(Side::Failing),
-            line: evidence.line,
-            ended: evidence.mean_end(),
-        }
     }
 
     fn split_times(&self, evidence: &Evidence, claim: &mut impl FnMut(Claim, Sides<u32>)) {

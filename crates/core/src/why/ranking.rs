@@ -5,7 +5,7 @@
 //! made at all, and of what is equally strong the first to end comes first: an inner call ends before the
 //! calls around it, and a cause before what follows from it. All that is said of one place is one finding.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::sequential::{Tally, chance_of};
 use crate::why::category::Category;
@@ -155,6 +155,22 @@ impl Ledger {
             self.tell(found, follows.map(|source| source + 1))
         });
         told.collect()
+    }
+
+    /// The places that return something else from run to run by themselves, such as clocks and random
+    /// values, the first to end first: for when no difference explains the failure.
+    pub fn varying_sources(&self) -> Vec<Spot> {
+        let is_varying = |row: &&Evidence| {
+            let kind = self.sites[row.epoch.site as usize].kind;
+            kind.is_source() && kind != Kind::Leftover && row.values.len() > 1
+        };
+        let mut rows: Vec<&Evidence> = self.evidence.iter().filter(is_varying).collect();
+        rows.sort_by(|one, two| one.mean_end().total_cmp(&two.mean_end()));
+        let mut known = HashSet::new();
+        rows.retain(|row| known.insert(row.epoch.site));
+        rows.iter()
+            .map(|row| self.spot(&row.epoch.into()))
+            .collect()
     }
 
     /// Whether it is a source of non-determinism that tells all failing runs from all passing ones.

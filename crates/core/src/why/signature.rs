@@ -8,6 +8,8 @@ impl Signature {
     /// The signature of a failure message.
     pub fn of(message: &str) -> Self {
         let first = message.lines().next().unwrap_or_default();
+        // Where a long list is cut, a comma stands before the dots or not.
+        let first = first.replace(',', " ");
         let words = first.split_whitespace().map(without_numbers);
         Self(words.collect::<Vec<_>>().join(" "))
     }
@@ -53,5 +55,10 @@ mod tests {
         assert_eq!(one, two);
         assert_eq!(one.as_str(), "assert # == # <object at #>");
         assert_ne!(one, Signature::of("TimeoutError: 12"));
+        let cut = [
+            "assert [0.094, 0.155... 0.718, 0.327] == [0.39]",
+            "assert [0.5, 0.1..., 0.7, 3] == [0]",
+        ];
+        assert_eq!(Signature::of(cut[0]), Signature::of(cut[1]));
     }
 }

@@ -321,6 +321,26 @@ fn values_tell_rounding_and_shuffling() {
 }
 
 #[test]
+fn sources_that_vary_are_known_also_if_none_explains_the_failure() {
+    let run = |at: usize| {
+        let mut pen = Pen::new();
+        pen.call(1, "random", Kind::Randomness, &at.to_string());
+        pen.call(2, "random", Kind::Randomness, "7");
+        pen.call(3, "price", Kind::Plain, &at.to_string());
+        pen.done()
+    };
+    let [passing, failing] = [0, 0].map(|first| (first..5).map(run).collect());
+    let ledger = ledger(passing, failing);
+    assert!(ledger.rank(&[]).is_empty());
+    let lines: Vec<u32> = ledger
+        .varying_sources()
+        .iter()
+        .map(|spot| spot.site.line)
+        .collect();
+    assert_eq!(lines, [1]);
+}
+
+#[test]
 fn runs_that_do_not_differ_explain_nothing() {
     let same = || (0..9).map(|_| alert("1", "2")).collect();
     assert!(ledger(same(), same()).rank(&[]).is_empty());
