@@ -277,8 +277,7 @@ impl Reader {
         let mut trace = self.trace;
         for (thread, name) in &self.adopted {
             let parent = trace.threads.iter().position(|one| one.name == *name);
-            let parent = parent.and_then(|parent| u32::try_from(parent).ok());
-            trace.threads[*thread as usize].parent = parent;
+            trace.threads[*thread as usize].parent = parent.and_then(|at| u32::try_from(at).ok());
         }
         trace.calls.sort_by_key(|call| call.start);
         Recorded {

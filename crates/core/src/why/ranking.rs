@@ -100,6 +100,33 @@ impl Ledger {
     /// The differences at calls of these methods, or of all, the likeliest cause first.
     pub fn rank(&self, methods: &[String]) -> Vec<Difference> {
         let wanted = self.wanted(methods);
+        let mut ranked = self.best_of_each_site(&wanted);
+        ranked.extend(self.find_pair(&wanted).map(|pair| Finding {
+            score: pair.strength * PAIR,
+            predicate: pair.first,
+            also: Some(pair.second),
+            folded: 0,
+            row: pair.row,
+        }));
+        ranked.sort_by(|one, two| {
+            let [one_key, two_key] = [one, two].map(|found| key(found.score, &found.predicate));
+            let by_score = one_key.0.total_cmp(&two_key.0);
+            let by_end = by_score.then(one_key.1.total_cmp(&two_key.1));
+            by_end.then(one.predicate.line.cmp(&two.predicate.line))
+        });
+        let source = ranked
+            .iter()
+            .position(|found| self.is_certain_source(found));
+        let told = ranked.iter().enumerate().map(|(at, found)| {
+            let follows =
+                source.filter(|source| self.may_follow(found, &ranked[*source]) && *source < at);
+            self.tell(found, follows.map(|source| source + 1))
+        });
+        told.collect()
+    }
+
+    /// The best that is said of each place that is wanted.
+    fn best_of_each_site(&self, wanted: &[bool]) -> Vec<Finding> {
         let is_varying = |row: &&Evidence| row.values.len() > 1 || row.seen != self.runs;
         let varying = self.evidence.iter().filter(is_varying).count().max(1);
         let varying = u32::try_from(varying).unwrap_or(u32::MAX);
@@ -124,7 +151,7 @@ impl Ledger {
             }
         }
         let found = by_site.into_values();
-        let mut ranked: Vec<Finding> = found
+        found
             .map(|(score, predicate, folded, row)| Finding {
                 score,
                 predicate,
@@ -132,29 +159,7 @@ impl Ledger {
                 folded,
                 row,
             })
-            .collect();
-        ranked.extend(self.find_pair(&wanted).map(|pair| Finding {
-            score: pair.strength * PAIR,
-            predicate: pair.first,
-            also: Some(pair.second),
-            folded: 0,
-            row: pair.row,
-        }));
-        ranked.sort_by(|one, two| {
-            let [one_key, two_key] = [one, two].map(|found| key(found.score, &found.predicate));
-            let by_score = one_key.0.total_cmp(&two_key.0);
-            let by_end = by_score.then(one_key.1.total_cmp(&two_key.1));
-            by_end.then(one.predicate.line.cmp(&two.predicate.line))
-        });
-        let source = ranked
-            .iter()
-            .position(|found| self.is_certain_source(found));
-        let told = ranked.iter().enumerate().map(|(at, found)| {
-            let follows =
-                source.filter(|source| self.may_follow(found, &ranked[*source]) && *source < at);
-            self.tell(found, follows.map(|source| source + 1))
-        });
-        told.collect()
+            .collect()
     }
 
     /// The places that return something else from run to run by themselves, such as clocks and random
