@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, Optional
 
 from unflake_trace_cache import Cache, settle
 from unflake_trace_calls import Calls
+from unflake_trace_children import Birth, Children, rewrite_script, settle_birth
 from unflake_trace_leftovers import difference, leftovers
 from unflake_trace_sites import FILES, PENDING, PREFIX, instrument
 from unflake_trace_strand import CLOCK, dispatch, quiet
@@ -45,17 +46,37 @@ class Tracer:
         self._connect(None)
         sys.meta_path.insert(0, Finder(self))
         self._rewrite_tests()
+        self._follow_others()
+
+    def _follow_others(self) -> None:
+        """Threads, forked copies and Python processes are followed."""
         self._follow_threads()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._follow_fork)
+            Children(self._birth).start()
+
+    def _birth(self) -> Optional[Birth]:
+        """What a process that is started now must know; nothing while nothing is recorded."""
+        return None if self._calls is None else self._calls.birth()
+
+    def follow(self, birth: Birth) -> None:
+        """Writes the part of a process that a traced one has started, from its beginning to its end."""
+        calls = Calls(self._path, self._folder, birth)
+        sys.meta_path.insert(0, Finder(self))
+        self._follow_others()
+        rewrite_script(self)
+        self._write_own(calls)
 
     def _follow_fork(self) -> None:
         """A forked child writes its own part of the trace, and ends it when it ends."""
         if self._calls is None:
             return
         self._calls.forked()
-        self._connect(self._calls)
-        atexit.register(self._calls.close)
+        self._write_own(self._calls)
+
+    def _write_own(self, calls: Calls) -> None:
+        self._connect(calls)
+        atexit.register(calls.close)
         patched: Any = os
         patched._exit = self._leave
 
@@ -160,6 +181,12 @@ class Tracer:
             for what, number in difference(before, leftovers()).items():
                 calls.leftover((str(file), (line or 0) + 1), what, number, now)
             calls.close()
+
+
+def follow(text: str) -> None:
+    """In a Python process that a traced one has started: writes its part of the trace."""
+    birth = settle_birth(text)
+    Tracer(birth.path, birth.folder).follow(birth)
 
 
 def connect(functions: Dict[str, Callable[..., Any]]) -> None:

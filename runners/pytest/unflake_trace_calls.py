@@ -6,11 +6,13 @@ import os
 import sys
 import threading
 from collections import deque
-from types import CoroutineType
-from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Set, Tuple
+from contextvars import ContextVar
+from types import CoroutineType, ModuleType
+from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Set, Tuple, Union
 from weakref import WeakKeyDictionary
 
-from unflake_state_values import class_name
+from unflake_state_values import class_name, module_dict
+from unflake_trace_children import Birth
 from unflake_trace_file import (
     ALIVE,
     CALL,
@@ -27,7 +29,7 @@ from unflake_trace_file import (
     Record,
     TraceFile,
 )
-from unflake_trace_kinds import LEFTOVER, WAIT, kind_of
+from unflake_trace_kinds import LEFTOVER, PLAIN, WAIT, kind_of
 from unflake_trace_sites import FILES, PLACES, Place
 from unflake_trace_strand import CLOCK, Memory, Strand, make_functions
 from unflake_trace_values import Values
@@ -41,6 +43,10 @@ SITES: List[Tuple[int, str, int]] = []
 SITE_NUMBERS: Dict[Tuple[int, str, str], Tuple[int, int]] = {}
 SITES_LOCK = threading.RLock()
 MEMORY, MAIN = Memory(), threading.get_ident()
+# The task to which a context belongs: its run, and its number there.
+OWNER: ContextVar[Tuple[Any, int]] = ContextVar("unflake", default=(None, 0))
+# Who started a thread: by number, or by name if it is of another process.
+Parent = Union[int, str, None]
 
 
 class Calls:
@@ -50,20 +56,23 @@ class Calls:
     anything here, and make calls.
     """
 
-    def __init__(self, path: str, folder: str) -> None:
+    def __init__(self, path: str, folder: str, birth: Optional[Birth] = None) -> None:
         self._path, self._folder = path, folder
         self._tasks: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._births: Dict[int, Tuple[int, str]] = {}
         self._getpid, self._ident = os.getpid, threading.get_ident
         self._counts: Dict[str, int] = {}
-        self.is_cut, self._began = False, CLOCK[0]()
-        self._begin_file("main", None).create()
+        self.is_cut, self._began = False, CLOCK[0]() if birth is None else birth.began
+        if birth is None:
+            self._begin_file("main", None).create()
+        else:
+            self._begin_file(birth.name, birth.parent)
         # Now, because the first frame says which process runs the test.
         self._write_queue()
         with contextlib.suppress(OSError):  # Then there is no trace, which is noticed.
             self._file.flush()
 
-    def _begin_file(self, name: str, parent: Optional[int]) -> TraceFile:
+    def _begin_file(self, name: str, parent: Optional[str]) -> TraceFile:
         """Everything that belongs to this process's part of the file."""
         self._process = self._getpid()
         self._file = TraceFile(self._path, self._process)
@@ -104,7 +113,7 @@ class Calls:
             strand = self._meet(name or self._count("thread"), parent)
         return make_functions(strand, self.values)
 
-    def _meet(self, name: str, parent: Optional[int]) -> Strand:
+    def _meet(self, name: str, parent: Parent) -> Strand:
         # The thread in which tests run is mostly the same: what is known of its places stays.
         memory = MEMORY if self._ident() == MAIN and not self._strands else Memory()
         strand = Strand(self, name, self._thread(name, parent), memory)
@@ -135,8 +144,10 @@ class Calls:
         strand.started[place] = strand.started.get(place, 0) + 1
         return f"{strand.name}/{place}#{strand.started[place]}"
 
-    def _thread(self, name: str, parent: Optional[int]) -> int:
+    def _thread(self, name: str, parent: Parent) -> int:
         number = next(self._numbers["thread"])
+        if isinstance(parent, str):
+            parent = printable(parent)
         self._queue.append((THREAD, number, printable(name), parent, self._process))
         return number
 
@@ -153,8 +164,12 @@ class Calls:
         if known is None:
             routine = task.get_coro()
             name = routine.__qualname__ if type(routine) is CoroutineType else "task"
-            known = self._thread(self._count(f"{strand.name}/{name}"), strand.number)
+            # A task begins with what its maker had in its context.
+            run, maker = OWNER.get()
+            parent = maker if run is self._tasks else strand.number
+            known = self._thread(self._count(f"{strand.name}/{name}"), parent)
             self._tasks[task] = known
+            OWNER.set((self._tasks, known))
         return known
 
     def _count(self, name: str) -> str:
@@ -168,11 +183,17 @@ class Calls:
         known = SITE_NUMBERS.get((place, module, name))
         if known is None:
             callee = name if module in ("builtins", "?") else f"{module}.{name}"
-            kind = WAIT if module == "await" else kind_of(f"{module}.{name}")
+            kind = WAIT if module == "await" else self._kind(module, name)
             with SITES_LOCK:
                 known = SITE_NUMBERS[place, module, name] = (len(SITES), kind)
                 SITES.append((place, callee.replace("await.", "await "), kind))
         return known
+
+    def _kind(self, module: str, name: str) -> int:
+        """The kind of a function; one of the project's own is plain, whatever its module is called."""
+        found = sys.modules.get(module)
+        own = module_dict(found).get("__file__") if type(found) is ModuleType else None
+        return PLAIN if type(own) is str and own in FILES else kind_of(f"{module}.{name}")
 
     def _tell_sites(self, numbers: Iterable[int]) -> None:
         """Puts the sites that events name, and were not yet told, before them."""
@@ -203,9 +224,16 @@ class Calls:
 
     def put_call(self, site: int, thread: int, start: int, end: int, value: Any) -> None:
         """A call that is told as a whole."""
+        self._put(site, thread, start, max(end - start, 0), self._show(value))
+
+    def put_order(self, place: int, kind: str, thread: int, value: Any) -> None:
+        """The order in which a set is gone through, as if a call had returned it."""
+        site, now = self.site(place, "builtins", f"{kind}.__iter__")[0], CLOCK[0]()
+        self._put(site, thread, now, 0, self.values.order(value))
+
+    def _put(self, site: int, thread: int, start: int, duration: int, code: int) -> None:
         self._tell_sites((site,))
-        duration, raised = max(end - start, 0), 0
-        self._queue.append((CALL, site, thread, 0, start, duration, raised, self._show(value)))
+        self._queue.append((CALL, site, thread, 0, start, duration, 0, code))
 
     def leftover(self, place: Tuple[str, int], what: str, number: int, now: int) -> None:
         """Something that the test has left over, as if a call had returned how much."""
@@ -284,7 +312,13 @@ class Calls:
         strand = self._strands.get(self._ident(), self.main)
         name = self._name_child(strand)
         self._births.clear()
-        self._begin_file(f"{name}/fork", None)
+        self._begin_file(f"{name}/fork", strand.name)
+
+    def birth(self) -> Birth:
+        """What a Python process that is started now must know to write its part of the file."""
+        strand = self._strands.get(self._ident(), self.main)
+        name = self._name_child(strand)
+        return Birth(self._path, self._folder, f"{name}/python", strand.name, self._began, None)
 
 
 def printable(text: str) -> str:

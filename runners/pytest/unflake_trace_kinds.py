@@ -32,6 +32,19 @@ KINDS = {
     **dict.fromkeys(("random.Random.seed", "random.Random.setstate"), PLAIN),
     **dict.fromkeys(("socket.", "_socket.", "ssl.", "http.client.", "urllib.request."), NETWORK),
     **dict.fromkeys(("requests.", "httpx.", "aiohttp.", "urllib3.", "socketserver."), NETWORK),
+    **dict.fromkeys(("smtplib.", "ftplib.", "imaplib.", "poplib.", "xmlrpc.client."), NETWORK),
+    "asyncio.streams.": NETWORK,
+    # Libraries whose calls of clocks and generators are not seen: only what they return is.
+    **dict.fromkeys(("faker.", "mimesis.", "shortuuid.", "nanoid.", "factory.fuzzy."), RANDOMNESS),
+    "email.utils.make_msgid": RANDOMNESS,
+    **dict.fromkeys(("arrow.api.now", "arrow.api.utcnow", "arrow.arrow.Arrow.now"), TIME),
+    **dict.fromkeys(("arrow.arrow.Arrow.utcnow", "pendulum.now", "pendulum.today"), TIME),
+    **dict.fromkeys(("django.utils.timezone.now", "django.utils.timezone.localtime"), TIME),
+    **dict.fromkeys(("email.utils.formatdate", "email.utils.localtime"), TIME),
+    "asyncio.base_events.BaseEventLoop.time": TIME,
+    **dict.fromkeys(("redis.", "pymongo.", "psycopg2.", "psycopg.", "asyncpg.", "pymysql."), NETWORK),
+    "botocore.": NETWORK,
+    **dict.fromkeys(("grpc.", "websockets.", "websocket.", "paramiko.", "kafka.", "pika."), NETWORK),
     **dict.fromkeys(("io.", "_io.", "glob.", "shutil.", "tempfile.", "pathlib.", "os.path.get"), IO),
     **dict.fromkeys(("genericpath.", "sqlite3.", "_sqlite3."), IO),
     # A path's parts are in its name; the disk is not asked.
@@ -42,17 +55,19 @@ KINDS = {
         for name in ("listdir", "scandir", "walk", "stat", "lstat", "open", "read", "write", "remove")
     },
     **{f"{module}.{name}": IO for module in ("os", "posix") for name in ("unlink", "rename", "mkdir")},
-    "builtins.set.pop": UNORDERED,
+    **dict.fromkeys(("builtins.set.pop", "builtins.set.__iter__", "builtins.frozenset.__iter__"), UNORDERED),
     **dict.fromkeys(("threading.Thread.start", "_thread.start_new_thread"), START),
     **dict.fromkeys(("asyncio.tasks.create_task", "asyncio.tasks.ensure_future"), START),
     **dict.fromkeys(("concurrent.futures.thread.ThreadPoolExecutor.submit", "subprocess.Popen"), START),
     **dict.fromkeys(("multiprocessing.process.BaseProcess.start", "subprocess.run"), START),
     **dict.fromkeys(("threading.Thread.join", "threading.Event.wait", "threading.Condition.wait"), WAIT),
     **dict.fromkeys(("queue.Queue.get", "_queue.SimpleQueue.get", "asyncio.tasks.sleep"), WAIT),
+    **dict.fromkeys(("selectors.", "asyncio.locks.Event.wait", "asyncio.queues.Queue.get"), WAIT),
     **dict.fromkeys(("concurrent.futures._base.Future.result", "asyncio.tasks.wait", "select."), WAIT),
     **dict.fromkeys(("subprocess.Popen.wait", "subprocess.Popen.communicate"), WAIT),
     **dict.fromkeys(("_thread.lock.", "_thread.RLock.", "threading.Condition.", "queue."), LOCK),
     **dict.fromkeys(("threading.Semaphore.", "threading.Barrier.", "threading.Event."), LOCK),
+    **dict.fromkeys(("asyncio.locks.", "asyncio.queues.", "multiprocessing.synchronize."), LOCK),
 }  # fmt: skip
 
 

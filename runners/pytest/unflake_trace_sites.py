@@ -20,6 +20,21 @@ LEFT_ALONE = frozenset(
         *("isinstance", "issubclass", "hasattr", "callable", "range", "type", "id"),
     )
 )
+# They look at what they are given in its own order.
+IN_ORDER = frozenset(
+    ("list", "tuple", "iter", "enumerate", "sum", "map", "filter", "zip", "reduce", "join", "extend", "chain")
+)
+# These have an order, or none that anybody sees.
+ORDERED = (
+    ast.Constant,
+    ast.List,
+    ast.Tuple,
+    ast.Dict,
+    ast.ListComp,
+    ast.GeneratorExp,
+    ast.JoinedStr,
+    ast.Starred,
+)
 # What pytest calls in an assertion that it has rewritten.
 OWN_OF_PYTEST = frozenset(("@pytest_ar", "@py_builtins"))
 LOAD = ast.Load()
@@ -125,17 +140,36 @@ class Rewriter(ast.NodeTransformer):
         self._is_async, self._is_class, self._inside = kept
         return node
 
+    def visit_For(self, node: ast.For) -> Any:
+        site = self._order_site(node.iter)
+        self.generic_visit(node)
+        node.iter = watched(node.iter, site)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> Any:
+        site = None if node.is_async else self._order_site(node.iter)
+        self.generic_visit(node)
+        node.iter = watched(node.iter, site)
+        return node
+
+    def _order_site(self, node: ast.expr) -> Optional[ast.Constant]:
+        """The place at which it can be told in which order a set is gone through."""
+        is_range = isinstance(node, ast.Call) and first_name(node.func) == "range"
+        if self._is_class or is_range or isinstance(node, ORDERED):
+            return None
+        return constant(complex(FIRST, self._number(node)), node)
+
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
         # Only its first iterable is looked at now; the rest runs whenever somebody asks.
-        node.generators[0].iter = self.visit(node.generators[0].iter)
+        first = node.generators[0]
+        site = None if first.is_async else self._order_site(first.iter)
+        first.iter = watched(self.visit(first.iter), site)
         kept, self._inside = self._inside, None
         self._names.append("<genexpr>")
         node.elt = self.visit(node.elt)
-        for at, one in enumerate(node.generators):
-            one.target = self.visit(one.target)
-            one.ifs = [self.visit(condition) for condition in one.ifs]
-            if at > 0:
-                one.iter = self.visit(one.iter)
+        node.generators[1:] = [self.visit(one) for one in node.generators[1:]]
+        first.target = self.visit(first.target)
+        first.ifs = [self.visit(condition) for condition in first.ifs]
         self._names.pop()
         self._inside = kept
         return node
@@ -153,7 +187,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         # What is called is known before the arguments are.
         is_left_alone = self._is_left_alone(node)
-        is_plain = is_repeatable(node.func)
+        is_plain, is_in_order = is_repeatable(node.func), last_name(node.func) in IN_ORDER
         if not is_plain:
             node.func = self.visit(node.func)
         if is_left_alone:
@@ -161,7 +195,9 @@ class Rewriter(ast.NodeTransformer):
             return node
         number = self._number(node)
         kept, self._inside = self._inside, number
+        sites = [self._order_site(one) if is_in_order else None for one in node.args]
         self._arguments(node)
+        node.args = [watched(one, site) for one, site in zip(node.args, sites)]
         self._inside = kept
         site = constant(complex(FIRST, number), node)
         if not is_plain:
@@ -214,6 +250,11 @@ def ask(function: str, where: Any, *values: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(PREFIX + function, LOAD, **place), list(values), [], **place)
 
 
+def watched(node: ast.expr, site: Optional[ast.Constant]) -> ast.expr:
+    """What is gone through in its own order, which is told if it is a set's."""
+    return node if site is None else ask("each", node, site, node)
+
+
 def constant(value: Any, where: Any) -> ast.Constant:
     return ast.Constant(value, **where_is(where))
 
@@ -242,6 +283,11 @@ def first_name(node: ast.AST) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def last_name(node: ast.AST) -> str:
+    """`c` of `a.b.c`, and `a` of `a`; nothing of anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else first_name(node)
 
 
 def is_suspending(node: ast.AST) -> bool:

@@ -277,10 +277,24 @@ def make_waits(strand: Strand) -> Dict[str, Callable[[int, Any], Any]]:
     return {"waits": waits, "waited": waited}
 
 
+def make_each(strand: Strand) -> Callable[[int, Any], Any]:
+    """The function that tells in which order a set is about to be gone through."""
+    calls, size = strand.calls, len
+
+    def each(place: int, value: Any) -> Any:
+        kind = type(value)
+        if (kind is set or kind is frozenset) and size(value) > 1 and strand.left[place] > 0:
+            strand.left[place] -= 1
+            calls.put_order(place, kind.__name__, calls.task(strand), value)
+        return value
+
+    return each
+
+
 def make_functions(strand: Strand, values: Values) -> Dict[str, Callable[..., Any]]:
     """All that rewritten code calls in one thread."""
     found: Dict[str, Callable[..., Any]] = {**make_beginnings(strand), **make_waits(strand)}
-    found.update(end=make_end(strand, values), caught=make_caught(strand))
+    found.update(end=make_end(strand, values), caught=make_caught(strand), each=make_each(strand))
     return found
 
 
@@ -301,7 +315,7 @@ def quiet() -> Dict[str, Callable[..., Any]]:
 
     What nothing has in it returns is what it is given for that; and no number is a function.
     """
-    found: Dict[str, Callable[..., Any]] = dict.fromkeys(("call", "end", "waits", "waited"), {}.get)
+    found: Dict[str, Callable[..., Any]] = dict.fromkeys(("call", "end", "waits", "waited", "each"), {}.get)
     found.update(dict.fromkeys(("begin", "reach"), operator.is_))
     found.update(when=callable, tasked=callable, caught=bool)
     return found

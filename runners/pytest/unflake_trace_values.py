@@ -93,6 +93,14 @@ class Values:
             self.fixed[id(kind)] = code
         return code
 
+    def order(self, value: Any) -> int:
+        """The code of a set's elements in the order in which they come now."""
+        try:
+            texts = [self._part(one, 0) for one in list(islice(value, ITEM_LIMIT))]
+        except RuntimeError:  # Another thread changes it meanwhile.
+            return 0
+        return self.code(self._clean(enclose(list, texts, len(value))))
+
     def error(self, error: BaseException) -> int:
         """The code of an exception: its class, and its message if that is a plain text."""
         text, arguments = class_name(type(error)), ARGUMENTS(error)

@@ -20,7 +20,7 @@ use unflake_core::why::category::Category;
 use unflake_core::why::ledger::{Ledger, Side};
 use unflake_core::why::paper::Label;
 use unflake_core::why::predicate::Predicate;
-use unflake_core::why::ranking::Difference;
+use unflake_core::why::ranking::{Difference, Spot};
 use unflake_driver::fuzzing::Fuzzed;
 use unflake_driver::gathering::{Failures, read_folders};
 use unflake_driver::investigating::{FuzzWish, Inquiry, Traces};
@@ -84,6 +84,8 @@ struct Explained {
 enum Ranked {
     Ours {
         shown: Vec<Difference>,
+        /// Calls that return something else from run to run by themselves.
+        sources: Vec<Spot>,
         /// How many there are in all.
         total: usize,
     },
@@ -229,7 +231,12 @@ fn explain(failures: Failures, args: &WhyArgs) -> Explained {
             let mut shown = ledger.rank(&args.method);
             let total = shown.len();
             shown.truncate(args.top);
-            Ranked::Ours { shown, total }
+            let sources = ledger.varying_sources();
+            Ranked::Ours {
+                shown,
+                total,
+                sources,
+            }
         }
         RankArg::Paper => {
             let mut shown = ledger.rank_as_paper(&args.method);

@@ -4,10 +4,12 @@
 //! runs from the passing ones, in the order of the paper or in ours. How traces are made, and how many
 //! runs it takes to get them, is the driver's.
 
+mod categorize;
 pub mod category;
 pub mod enough;
 pub mod fuzz;
 pub mod ledger;
+mod pairs;
 pub mod paper;
 pub mod predicate;
 pub mod ranking;

@@ -46,6 +46,7 @@ const RUNNER: &[(&str, &str)] = &runner![
     "unflake_trace.py",
     "unflake_trace_cache.py",
     "unflake_trace_calls.py",
+    "unflake_trace_children.py",
     "unflake_trace_file.py",
     "unflake_trace_kinds.py",
     "unflake_trace_leftovers.py",

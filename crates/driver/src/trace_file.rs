@@ -173,6 +173,19 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_knows_who_started_it_in_another_process_also_if_that_is_told_later() {
+        let child = r#"[[4, 0, "main/f:9#1/python", "main/f:8#1", 8], [9, 0]]"#;
+        let data = file(&[
+            records(MAIN),
+            frame(RECORDS, 8, child.as_bytes()),
+            records(r#"[[4, 1, "main/f:8#1", 0, 7], [9, 0]]"#),
+        ]);
+        let threads = read(&data).unwrap().trace.threads;
+        let parents: Vec<_> = threads.iter().map(|one| one.parent).collect();
+        assert_eq!(parents, [None, Some(2), Some(0)]);
+    }
+
+    #[test]
     fn a_whole_trace_is_read_in_the_order_of_beginnings() {
         let data = file(&[
             records(MAIN),

@@ -48,6 +48,8 @@ pub(crate) struct Reader {
     known: HashMap<Arc<str>, u32>,
     names: HashSet<Arc<str>>,
     processes: HashMap<u32, Process>,
+    /// Threads that a thread of another process has started, and its name.
+    adopted: Vec<(u32, String)>,
     counted_calls: u64,
 }
 
@@ -168,9 +170,14 @@ impl Reader {
     }
 
     fn thread(&mut self, told: &mut Process, fields: &Fields<'_>) -> Result<(), String> {
-        let parent = fields.optional(3)?;
-        let parent = parent.map(|parent| find(&told.threads, parent, "thread").copied());
         let place = fits(self.trace.threads.len() as u64)?;
+        let parent = if let Ok(name) = fields.text(3) {
+            self.adopted.push((place, name.to_owned()));
+            None
+        } else {
+            fields.optional(3)?
+        };
+        let parent = parent.map(|parent| find(&told.threads, parent, "thread").copied());
         self.trace.threads.push(Thread {
             name: fields.text(2)?.to_owned(),
             parent: parent.transpose()?,
@@ -268,6 +275,10 @@ impl Reader {
             self.count_hot(&told, last);
         }
         let mut trace = self.trace;
+        for (thread, name) in &self.adopted {
+            let parent = trace.threads.iter().position(|one| one.name == *name);
+            trace.threads[*thread as usize].parent = parent.and_then(|at| u32::try_from(at).ok());
+        }
         trace.calls.sort_by_key(|call| call.start);
         Recorded {
             trace,

@@ -2,13 +2,14 @@
 
 import ast
 import os
+import sys
 from typing import Any
 
 from _pytest.assertion import rewrite
 from trace_reading import read
 from tracing import Item, Traced
 
-from unflake_trace_kinds import IO, PLAIN, RANDOMNESS, TIME, WAIT, kind_of
+from unflake_trace_kinds import IO, PLAIN, RANDOMNESS, TIME, UNORDERED, WAIT, kind_of
 from unflake_trace_sites import instrument
 from unflake_trace_strand import MOST_PLAIN
 
@@ -153,6 +154,15 @@ def test_kinds_are_told_by_name() -> None:
     assert kind_of("posix.listdir") == IO
     assert kind_of("timeout.now") == PLAIN
     assert kind_of("shop.Till") == PLAIN
+    assert kind_of("faker.proxy.Faker.name") == RANDOMNESS
+    assert kind_of("asyncio.locks.Event.wait") == WAIT
+
+
+def test_a_function_of_the_project_is_plain_whatever_its_module_is_called(traced: Traced) -> None:
+    (traced.folder / "redis.py").write_text("def get():\n    return 1\n")
+    traced.run("import redis\n\ndef main():\n    return redis.get()\n")
+    sys.modules.pop("redis")
+    assert [(one.callee, one.kind) for one in traced.told("main")] == [("redis.get", PLAIN)]
 
 
 def test_a_test_module_with_a_docstring_can_be_rewritten(traced: Traced) -> None:
@@ -236,7 +246,7 @@ def test_a_forked_process_is_followed(traced: Traced, monkeypatch: Any) -> None:
     parent, child = ([one.callee for one in process.calls] for process in traced.processes)
     assert "abs" in child
     assert "abs" not in parent
-    assert traced.threads() == [("main", None), ("main/shop.py:5#1/fork", None)]
+    assert traced.threads() == [("main", None), ("main/shop.py:5#1/fork", "main")]
 
 
 def test_a_socket_that_is_left_open_is_counted(traced: Traced) -> None:
@@ -255,3 +265,40 @@ def test_a_socket_that_is_left_open_is_counted(traced: Traced) -> None:
     module.kept.pop().close()
     traced.processes = read(traced.path)
     assert traced.leftovers()["sockets left over"] == "1"
+
+
+def test_the_order_in_which_a_set_is_gone_through_is_told(traced: Traced) -> None:
+    source = """
+        def main():
+            names = {"ann", "bob", "cid"}
+            found = [list(names), [name for name in names], ",".join(names), next(iter(frozenset(names)))]
+            for name in names:
+                found.append(name)
+            found += [sum(len(name) for name in names), *map(len, names), *zip(names, [1])]
+            for one in [1], {"alone"}, {"a": 1}:
+                list(one)
+            return names
+        """
+    names = list(traced.run(source))
+    orders = [(one.line, one.callee, one.value) for one in traced.told() if one.kind == UNORDERED]
+    lines = [4, 4, 4, 4, 5, 7, 7, 7]
+    kinds = ["set", "set", "set", "frozenset", *["set"] * 4]
+    assert orders == [(line, f"{kind}.__iter__", str(names)) for line, kind in zip(lines, kinds)]
+
+
+def test_a_task_is_started_by_the_task_that_made_it(traced: Traced) -> None:
+    source = """
+        import asyncio
+
+        async def work():
+            await asyncio.sleep(0)
+
+        async def scenario():
+            await asyncio.ensure_future(work())
+
+        def main():
+            asyncio.run(scenario())
+        """
+    traced.run(source)
+    assert ("main/scenario#1", "main") in traced.threads()
+    assert ("main/work#1", "main/scenario#1") in traced.threads()

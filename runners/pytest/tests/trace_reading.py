@@ -73,7 +73,9 @@ class Process:
             self.sites[fields[0]] = fields[1:]
         elif tag == THREAD:
             number, name, parent, process = fields
-            self.threads[number] = (name, None if parent is None else self.threads[parent][0], process)
+            if isinstance(parent, int):
+                parent = self.threads[parent][0]
+            self.threads[number] = (name, parent, process)
         elif tag == CALL:
             site, thread, receiver, start, duration, raised, code = fields
             opened = Open(site, start, receiver, thread)

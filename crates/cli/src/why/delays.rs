@@ -10,7 +10,7 @@ use crate::printable::printable;
 use crate::report::plural;
 use crate::why::human::source;
 use crate::why::json::spot;
-use crate::why::words::time;
+use crate::why::words::{thread, time};
 use crate::why::{Answer, Ranked};
 
 /// The delays that make the test fail, and the two places that race.
@@ -82,11 +82,7 @@ fn place(point: &Point) -> String {
         Moment::After => format!("after `{callee}`"),
         Moment::Entry => format!("when the thread begins with `{callee}`"),
     };
-    let thread = if point.thread == "main" {
-        String::new()
-    } else {
-        format!(", in the thread {}", printable(&point.thread))
-    };
+    let thread = thread(&point.thread).map_or_else(String::new, |thread| format!(", in {thread}"));
     format!("{}:{}: {when}{thread}", printable(&point.file), point.line)
 }
 

@@ -4,8 +4,8 @@ use std::fs;
 
 use camino::Utf8Path;
 use unflake_core::sequential::Tally;
-use unflake_core::why::predicate::Held;
-use unflake_core::why::ranking::Difference;
+use unflake_core::why::predicate::{Claim, Held};
+use unflake_core::why::ranking::{Difference, Spot, Spread};
 use unflake_core::why::trace::Kind;
 
 use crate::printable::printable;
@@ -15,6 +15,8 @@ use crate::why::{Answer, Explained, Ranked, delays};
 
 /// So many lines of source are shown before and after one.
 const AROUND: usize = 1;
+/// So many calls that vary by themselves are named.
+const MOST_SOURCES: usize = 5;
 /// Times that differ by more microseconds are shown.
 const TOLD_TIME: f64 = 1000.0;
 
@@ -106,12 +108,17 @@ pub(super) fn rarest(runs: u32) -> f64 {
 fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
     let mut lines = Vec::new();
     match &failures.ranked {
-        Ranked::Ours { shown, total } => {
+        Ranked::Ours {
+            shown,
+            total,
+            sources,
+        } => {
             if shown.is_empty() {
                 let nothing = "No call differs between its passing and failing runs. What is made of a \
                                call's result without another call is not seen, nor what installed \
                                packages do by themselves.";
                 lines.extend([String::new(), nothing.to_owned()]);
+                lines.extend(vary_by_themselves(sources));
             }
             for (at, difference) in shown.iter().enumerate() {
                 lines.push(String::new());
@@ -149,6 +156,24 @@ fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
     lines
 }
 
+/// What is another from run to run by itself: no single call explains the failure, but several may.
+fn vary_by_themselves(sources: &[Spot]) -> Vec<String> {
+    if sources.is_empty() {
+        return Vec::new();
+    }
+    let what = "These return something else from run to run, and may do it together:";
+    let mut lines = vec![what.to_owned()];
+    let told = sources.iter().take(MOST_SOURCES).map(|spot| {
+        let place = printable(&spot.site.to_string());
+        format!("   {place}: `{}`", printable(&spot.site.callee))
+    });
+    lines.extend(told);
+    if sources.len() > MOST_SOURCES {
+        lines.push(format!("   and {} more", sources.len() - MOST_SOURCES));
+    }
+    lines
+}
+
 /// One difference, with its source and its values.
 fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) -> Vec<String> {
     let spot = &difference.spot;
@@ -163,18 +188,34 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
             lines.push("     ...".to_owned());
             lines.extend(source(root, &other.site.file, other.site.line));
         }
+        if let Some(also) = &difference.also {
+            for spot in [Some(&also.spot), also.other.as_ref()]
+                .into_iter()
+                .flatten()
+            {
+                lines.push("     ...".to_owned());
+                lines.extend(source(root, &spot.site.file, spot.site.line));
+            }
+        }
     }
-    let [passing_values, failing_values] = &difference.values;
-    if spot.site.kind != Kind::Leftover && difference.other.is_none() {
-        lines.extend(values("passing runs", passing_values));
-        lines.extend(values("failing runs", failing_values));
+    if has_values(difference) {
+        let [passing_values, failing_values] = &difference.values;
+        let [passing_spread, failing_spread] = &difference.spread;
+        lines.extend(values("passing runs", passing_values, passing_spread));
+        lines.extend(values("failing runs", failing_values, failing_spread));
     }
     if let [Some(usual), Some(odd)] = difference.times
         && (usual - odd).abs() >= TOLD_TIME
+        && has_times(difference)
     {
         let (usual, odd) = (time(usual), time(odd));
         lines.push(format!(
             "   it takes {usual} in passing and {odd} in failing runs (medians)"
+        ));
+    }
+    if let Some(source) = difference.follows {
+        lines.push(format!(
+            "   it may only follow from {source}: both differ in the same runs"
         ));
     }
     if let Some(category) = difference.category {
@@ -186,9 +227,36 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
     lines
 }
 
-fn values(title: &str, values: &[String]) -> Option<String> {
+/// Whether it matters what the call returned.
+fn has_values(difference: &Difference) -> bool {
+    let is_time = matches!(difference.claim, Claim::Slow(_) | Claim::Fast(_));
+    let is_same = difference.values[0] == difference.values[1];
+    let is_left_over = difference.spot.site.kind == Kind::Leftover;
+    !is_left_over && difference.other.is_none() && !(is_time && is_same)
+}
+
+/// Whether it matters how long the call took: not if it only goes around what took so long.
+fn has_times(difference: &Difference) -> bool {
+    let is_time = matches!(difference.claim, Claim::Slow(_) | Claim::Fast(_));
+    is_time || difference.spot.site.kind != Kind::Plain
+}
+
+/// What a call returned on one side: the most frequent values, and whether there are more.
+fn values(title: &str, values: &[String], spread: &Spread) -> Option<String> {
+    if values.is_empty() {
+        return None;
+    }
     let shown: Vec<String> = values.iter().map(|value| printable(value)).collect();
-    (!shown.is_empty()).then(|| format!("   {title}: {}", shown.join(", ")))
+    let shown = shown.join(", ");
+    Some(match spread.range {
+        Some((least, most)) if spread.distinct > values.len() => {
+            format!("   {title}: {least} to {most} ({shown}, …)")
+        }
+        Some(_) | None if spread.distinct > values.len() => {
+            format!("   {title}: {shown}, and others")
+        }
+        Some(_) | None => format!("   {title}: {shown}"),
+    })
 }
 
 /// The lines around a call. A file that cannot be read has none.
@@ -253,6 +321,25 @@ fn footnotes(answer: &Answer) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_values_are_told_as_a_range_or_as_many() {
+        let told = |texts: &[&str], distinct: usize, range: Option<(f64, f64)>| {
+            let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+            values("failing runs", &texts, &Spread { distinct, range })
+        };
+        let range = told(&["0.5", "0.25"], 9, Some((0.125, 0.75)));
+        let expected = "   failing runs: 0.125 to 0.75 (0.5, 0.25, …)";
+        assert_eq!(range.as_deref(), Some(expected));
+        let others = told(&["'a'", "'b'"], 3, None);
+        assert_eq!(
+            others.as_deref(),
+            Some("   failing runs: 'a', 'b', and others")
+        );
+        let one = told(&["7"], 1, Some((7.0, 7.0)));
+        assert_eq!(one.as_deref(), Some("   failing runs: 7"));
+        assert_eq!(told(&[], 0, None), None);
+    }
 
     #[test]
     fn the_rarest_failure_follows_the_rule_of_three() {

@@ -67,10 +67,15 @@ fn explained(failures: &Explained) -> Value {
 fn difference(difference: &Difference) -> Value {
     let [passing_values, failing_values] = &difference.values;
     let [passing_time, failing_time] = difference.times;
+    let [passing_spread, failing_spread] = &difference.spread;
     json!({
         "says": sentence(difference),
         "call": spot(&difference.spot),
         "after": difference.other.as_ref().map(spot),
+        "also": difference.also.as_ref().map(|also| {
+            json!({"call": spot(&also.spot), "after": also.other.as_ref().map(spot)})
+        }),
+        "follows": difference.follows,
         "strength": difference.strength,
         "category": difference.category.map(Category::label),
         "remedy": difference.category.map(Category::remedy),
@@ -78,12 +83,16 @@ fn difference(difference: &Difference) -> Value {
             "yes": difference.passing.yes,
             "no": difference.passing.no,
             "values": passing_values,
+            "distinct": passing_spread.distinct,
+            "range": passing_spread.range,
             "median_microseconds": passing_time,
         },
         "failing": {
             "yes": difference.failing.yes,
             "no": difference.failing.no,
             "values": failing_values,
+            "distinct": failing_spread.distinct,
+            "range": failing_spread.range,
             "median_microseconds": failing_time,
         },
     })

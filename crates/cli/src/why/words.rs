@@ -1,15 +1,41 @@
 //! A difference between passing and failing runs, in words.
 
 use unflake_core::why::predicate::{Claim, Held};
-use unflake_core::why::ranking::{Difference, Spot};
+use unflake_core::why::ranking::{Difference, Part, Spot};
 use unflake_core::why::trace::Kind;
 
 use crate::printable::printable;
 
 /// What failing runs do otherwise, in a sentence without its full stop.
 pub(crate) fn sentence(difference: &Difference) -> String {
-    let spot = &difference.spot;
-    let what = claim(difference);
+    let first = part(
+        &difference.spot,
+        &claim(
+            &difference.spot,
+            &difference.claim,
+            difference.other.as_ref(),
+            difference.holds,
+        ),
+    );
+    match &difference.also {
+        Some(Part {
+            spot,
+            claim: second,
+            other,
+            holds,
+        }) => {
+            let second = part(spot, &claim(spot, second, other.as_ref(), *holds));
+            format!(
+                "{first}, and {second} ({})",
+                printable(&spot.site.to_string())
+            )
+        }
+        None => first,
+    }
+}
+
+/// What is said of one call.
+fn part(spot: &Spot, what: &str) -> String {
     match spot.site.kind {
         Kind::Leftover => format!(
             "when the test has ended, the number of {} {what}",
@@ -45,11 +71,7 @@ fn call(spot: &Spot) -> String {
     } else {
         format!(" by `{}`", printable(&spot.site.caller))
     };
-    let thread = if spot.thread.is_empty() || spot.thread == "main" {
-        String::new()
-    } else {
-        format!(" in the thread {}", printable(&spot.thread))
-    };
+    let thread = thread(&spot.thread).map_or_else(String::new, |thread| format!(" in {thread}"));
     format!("{which} of `{}`{caller}{thread}", called(spot))
 }
 
@@ -57,15 +79,53 @@ fn called(spot: &Spot) -> String {
     printable(&spot.site.callee)
 }
 
-fn claim(difference: &Difference) -> String {
-    let is = difference.holds;
+/// Which thread it is, by where it was started; nothing of the main thread. The names are those of
+/// `docs/trace-format.md`; one of another kind is told as it is.
+pub(crate) fn thread(name: &str) -> Option<String> {
+    if name.is_empty() || name == "main" {
+        return None;
+    }
+    let kinds = [("/python", "Python process"), ("/fork", "forked process")];
+    let is_kind = |(end, kind)| name.strip_suffix(end).map(|rest| (rest, kind));
+    let (rest, kind) = kinds
+        .into_iter()
+        .find_map(is_kind)
+        .unwrap_or((name, "thread"));
+    let own = rest.rsplit_once('#').and_then(|(start, number)| {
+        // Before it stands the name of who started it.
+        let parent = start.rfind('#').unwrap_or(0);
+        let (_, own) = start[parent..].split_once('/')?;
+        let own = own
+            .strip_prefix("python/")
+            .or(own.strip_prefix("fork/"))
+            .unwrap_or(own);
+        Some((own, number.parse::<u32>().ok()?))
+    });
+    let Some((own, number)) = own else {
+        return Some(format!("the thread {}", printable(name)));
+    };
+    let which = match number {
+        1 => String::new(),
+        number => format!("{} ", ordinal(number)),
+    };
+    let line = own.rsplit_once(':').map(|(_, line)| line);
+    let is_place = line.is_some_and(|line| line.parse::<u32>().is_ok());
+    let own = printable(own);
+    Some(if is_place {
+        format!("the {which}{kind} started in {own}")
+    } else {
+        format!("the {which}task `{own}`")
+    })
+}
+
+fn claim(spot: &Spot, claim: &Claim, other: Option<&Spot>, is: bool) -> String {
     let number = |value: f64| format!("`{value}`");
-    match &difference.claim {
+    match claim {
         Claim::Reached if is => "is made".to_owned(),
         Claim::Reached => "is not made".to_owned(),
         Claim::Repeats if is => "returns what an earlier call there has returned".to_owned(),
         Claim::Repeats => "returns something that no earlier call there has returned".to_owned(),
-        Claim::Returns(value) if difference.spot.site.kind == Kind::Leftover => {
+        Claim::Returns(value) if spot.site.kind == Kind::Leftover => {
             format!("is {}`{}`", if is { "" } else { "not " }, printable(value))
         }
         Claim::Returns(value) if is => format!("returns `{}`", printable(value)),
@@ -82,7 +142,6 @@ fn claim(difference: &Difference) -> String {
         Claim::Fast(most) if is => format!("takes {} or less", time(*most)),
         Claim::Fast(most) => format!("takes longer than {}", time(*most)),
         Claim::After(_) => {
-            let other = difference.other.as_ref();
             let other = other.map_or_else(String::new, |other| {
                 format!("{} ({})", call(other), printable(&other.site.to_string()))
             });
@@ -120,6 +179,27 @@ mod tests {
 
     #[test]
     fn numbers_and_times_read_well() {
+        assert_eq!(thread("main"), None);
+        let threads = [
+            (
+                "main/tests/a.py:12#1",
+                "the thread started in tests/a.py:12",
+            ),
+            ("main/a.py:1#3/b.py:2#2", "the 2nd thread started in b.py:2"),
+            (
+                "main/a.py:1#1/python",
+                "the Python process started in a.py:1",
+            ),
+            (
+                "main/a.py:1#1/python/b.py:2#1/fork",
+                "the forked process started in b.py:2",
+            ),
+            ("main/Jobs.work#2", "the 2nd task `Jobs.work`"),
+            ("worker-7", "the thread worker-7"),
+        ];
+        for (name, words) in threads {
+            assert_eq!(thread(name).as_deref(), Some(words));
+        }
         let ordinals = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].map(ordinal);
         let expected = [
             "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th",

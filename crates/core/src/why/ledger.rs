@@ -6,8 +6,8 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use crate::why::trace::{Call, Kind, Site, Trace};
 
-/// So many different values of one epoch are told apart.
-const MOST_VALUES: usize = 16;
+/// So many different values of one epoch are told apart on each side.
+const MOST_VALUES: usize = 12;
 /// So many epochs, at most, are held against the progress of other threads.
 const MOST_ORDERED: usize = 200_000;
 /// So many calls of a thread, at most, are named in an order.
@@ -57,7 +57,7 @@ pub(crate) struct Evidence {
     /// had ended, from 1.
     pub(crate) progress: Vec<(u32, Sides<Vec<u32>>)>,
     /// Its place among the calls of its thread, from 1; 0 if it has none.
-    place: u32,
+    pub(crate) place: u32,
 }
 
 /// A value or exception, and in how many runs it came.
@@ -111,6 +111,13 @@ impl Evidence {
         self.times[side as usize].push(time);
     }
 
+    /// Whether one more value of a side is told apart: many of one leave room for those of the other.
+    fn has_room(&self, side: Side) -> bool {
+        let of_side = |value: &&Value| value.counts[side as usize] > 0;
+        self.values.len() < 2 * MOST_VALUES
+            && self.values.iter().filter(of_side).count() < MOST_VALUES
+    }
+
     fn take_value(&mut self, text: &Text<'_>, is_exception: bool, side: Side) {
         if !is_exception && let Some(number) = text.number {
             self.numbers[side as usize].push(number);
@@ -119,7 +126,7 @@ impl Evidence {
             |value: &&mut Value| value.hash == text.hash && value.is_exception == is_exception;
         if let Some(known) = self.values.iter_mut().find(is_it) {
             known.counts[side as usize] += 1;
-        } else if self.values.len() < MOST_VALUES {
+        } else if self.has_room(side) {
             // Where there are more, no single one explains anything.
             let mut counts = [0; 2];
             counts[side as usize] = 1;
@@ -208,14 +215,14 @@ impl Ledger {
     pub fn add(&mut self, trace: &Trace, side: Side) {
         self.runs[side as usize] += 1;
         let sites: Vec<u32> = trace.sites.iter().map(|site| self.site(site)).collect();
-        let mut threads: Vec<u32> = Vec::with_capacity(trace.threads.len());
-        for thread in &trace.threads {
-            // Whoever starts a thread is told before it.
+        let names = trace.threads.iter();
+        let threads: Vec<u32> = names.map(|thread| self.thread(&thread.name)).collect();
+        for (thread, number) in trace.threads.iter().zip(&threads) {
             let parent = thread
                 .parent
                 .and_then(|parent| threads.get(parent as usize));
-            let parent = parent.copied();
-            threads.push(self.thread(&thread.name, parent));
+            let known = &mut self.parents[*number as usize];
+            *known = known.or(parent.copied());
         }
         let texts: Vec<Text<'_>> = trace.values.iter().map(Text::of).collect();
         // How many calls each lane had so far; and which results, by lane, text and whether it raised.
@@ -278,13 +285,13 @@ impl Ledger {
         number
     }
 
-    fn thread(&mut self, name: &str, parent: Option<u32>) -> u32 {
+    fn thread(&mut self, name: &str) -> u32 {
         if let Some(number) = self.thread_numbers.get(name) {
             return *number;
         }
         let number = index(self.threads.len());
         self.threads.push(name.to_owned());
-        self.parents.push(parent);
+        self.parents.push(None);
         self.thread_numbers.insert(name.to_owned(), number);
         number
     }

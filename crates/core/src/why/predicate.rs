@@ -79,6 +79,22 @@ pub struct Predicate {
 }
 
 impl Predicate {
+    /// A claim about what was seen at one epoch that holds in so many runs.
+    pub(crate) fn new(evidence: &Evidence, claim: Claim, yes: Sides<u32>) -> Self {
+        let held = |side: Side| Held {
+            yes: yes[side as usize],
+            no: evidence.seen[side as usize] - yes[side as usize],
+        };
+        Self {
+            place: evidence.epoch.into(),
+            claim,
+            passing: held(Side::Passing),
+            failing: held(Side::Failing),
+            line: evidence.line,
+            ended: evidence.mean_end(),
+        }
+    }
+
     /// How much more often it holds, or does not hold, in failing runs than in passing ones: from 0 to
     /// 1. Also whether it is holding that goes with failing.
     pub fn strength(&self, runs: Sides<u32>) -> (f64, bool) {
@@ -96,6 +112,11 @@ impl Predicate {
 }
 
 impl Predicate {
+    /// Whether it is about the order of two threads.
+    pub(crate) fn is_order(&self) -> bool {
+        matches!(self.claim, Claim::After(_))
+    }
+
     /// Whether it tells failing from passing runs among those that come to the call. If not, all that
     /// it says is whether they do.
     pub(crate) fn tells_among_reached(&self) -> bool {
@@ -121,20 +142,8 @@ impl Ledger {
     pub(crate) fn predicates(&self, evidence: &Evidence, thresholds: Thresholds) -> Vec<Predicate> {
         let seen = evidence.seen;
         let mut found = Vec::new();
-        let mut claim = |claim: Claim, yes: Sides<u32>| {
-            let held = |side: Side| Held {
-                yes: yes[side as usize],
-                no: seen[side as usize] - yes[side as usize],
-            };
-            found.push(Predicate {
-                place: evidence.epoch.into(),
-                claim,
-                passing: held(Side::Passing),
-                failing: held(Side::Failing),
-                line: evidence.line,
-                ended: evidence.mean_end(),
-            });
-        };
+        let mut claim =
+            |claim: Claim, yes: Sides<u32>| found.push(Predicate::new(evidence, claim, yes));
         if thresholds == Thresholds::Best {
             claim(Claim::Reached, seen);
         }
@@ -166,15 +175,7 @@ impl Ledger {
         };
         let passing: Vec<f64> = times(Side::Passing).collect();
         let failing: Vec<f64> = times(Side::Failing).collect();
-        let (Some(usual), Some(odd)) = (median(&passing), median(&failing)) else {
-            return;
-        };
-        let (less, more) = if odd > usual {
-            (usual, odd)
-        } else {
-            (odd, usual)
-        };
-        if more - less < LEAST_DELAY || more < less * LEAST_RATIO {
+        if !is_worth_telling(median(&passing), median(&failing)) {
             return;
         }
         if let Some(split) = best_split(&passing, &failing, self.runs) {
@@ -238,6 +239,16 @@ impl Ledger {
         let alike = between.find(|epoch| callee(epoch) == callee(&own));
         Some(((*alike.or(ended.get(to))?).into(), yes))
     }
+}
+
+/// Whether times in the middle of passing and of failing runs, in microseconds, differ by so much that
+/// it is worth telling.
+pub(crate) fn is_worth_telling(passing: Option<f64>, failing: Option<f64>) -> bool {
+    let (Some(usual), Some(odd)) = (passing, failing) else {
+        return false;
+    };
+    let (less, more) = (f64::min(usual, odd), f64::max(usual, odd));
+    more - less >= LEAST_DELAY && more >= less * LEAST_RATIO
 }
 
 /// Slow and Fast as the paper has them: beyond all that passing runs took.

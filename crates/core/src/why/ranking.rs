@@ -5,7 +5,7 @@
 //! made at all, and of what is equally strong the first to end comes first: an inner call ends before the
 //! calls around it, and a cause before what follows from it. All that is said of one place is one finding.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::sequential::{Tally, chance_of};
 use crate::why::category::Category;
@@ -24,12 +24,10 @@ const BAND: f64 = 0.05;
 const BY_CHANCE_AMONG_ALL: f64 = 0.5;
 /// How much less.
 const DOUBTFUL: f64 = 0.4;
+/// What two claims say together counts so much less than what one says.
+const PAIR: f64 = 0.8;
 /// So many values of a side are shown.
 const SHOWN_VALUES: usize = 3;
-/// So many calls of one place are looked at for the order of their values.
-const SEQUENCE: usize = 1000;
-/// Numbers that differ by no more, in relation to their size, differ by rounding.
-const ROUNDING: f64 = 1e-12;
 
 /// A place at which passing and failing runs differ, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,8 +52,37 @@ pub struct Difference {
     pub values: Sides<Vec<String>>,
     /// How long it took in the middle, in microseconds, in passing and in failing runs.
     pub times: Sides<Option<f64>>,
+    /// What all of its values are like, in passing and in failing runs.
+    pub spread: Sides<Spread>,
+    /// What must be so too, if this alone does not explain the failure. The counts are of both together.
+    pub also: Option<Part>,
+    /// The place in the list of a source of non-determinism that differs in the very same runs, from 1: this
+    /// may only follow from it.
+    pub follows: Option<usize>,
     /// How many other claims about the same place are folded into it.
     pub folded: usize,
+}
+
+/// The second of two claims that explain a failure only together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The call.
+    pub spot: Spot,
+    /// What is said of it.
+    pub claim: Claim,
+    /// For an order: the call of the other thread.
+    pub other: Option<Spot>,
+    /// Whether failing runs are those in which it holds; else those in which it does not.
+    pub holds: bool,
+}
+
+/// What the values of a call are like over the runs of one side.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// How many different ones there are, as far as they were told apart.
+    pub distinct: usize,
+    /// The least and the greatest, if all of them are numbers.
+    pub range: Option<(f64, f64)>,
 }
 
 /// A call in words: where, in which thread, the how-manieth.
@@ -73,6 +100,33 @@ impl Ledger {
     /// The differences at calls of these methods, or of all, the likeliest cause first.
     pub fn rank(&self, methods: &[String]) -> Vec<Difference> {
         let wanted = self.wanted(methods);
+        let mut ranked = self.best_of_each_site(&wanted);
+        ranked.extend(self.find_pair(&wanted).map(|pair| Finding {
+            score: pair.strength * PAIR,
+            predicate: pair.first,
+            also: Some(pair.second),
+            folded: 0,
+            row: pair.row,
+        }));
+        ranked.sort_by(|one, two| {
+            let [one_key, two_key] = [one, two].map(|found| key(found.score, &found.predicate));
+            let by_score = one_key.0.total_cmp(&two_key.0);
+            let by_end = by_score.then(one_key.1.total_cmp(&two_key.1));
+            by_end.then(one.predicate.line.cmp(&two.predicate.line))
+        });
+        let source = ranked
+            .iter()
+            .position(|found| self.is_certain_source(found));
+        let told = ranked.iter().enumerate().map(|(at, found)| {
+            let follows =
+                source.filter(|source| self.may_follow(found, &ranked[*source]) && *source < at);
+            self.tell(found, follows.map(|source| source + 1))
+        });
+        told.collect()
+    }
+
+    /// The best that is said of each place that is wanted.
+    fn best_of_each_site(&self, wanted: &[bool]) -> Vec<Finding> {
         let is_varying = |row: &&Evidence| row.values.len() > 1 || row.seen != self.runs;
         let varying = self.evidence.iter().filter(is_varying).count().max(1);
         let varying = u32::try_from(varying).unwrap_or(u32::MAX);
@@ -96,16 +150,50 @@ impl Ledger {
                 }
             }
         }
-        let mut ranked: Vec<_> = by_site.into_values().collect();
-        ranked.sort_by(|one, two| {
-            let (one_key, two_key) = (key(one.0, &one.1), key(two.0, &two.1));
-            let by_score = one_key.0.total_cmp(&two_key.0);
-            let by_end = by_score.then(one_key.1.total_cmp(&two_key.1));
-            by_end.then(one.1.line.cmp(&two.1.line))
-        });
-        let told = ranked.into_iter();
-        told.map(|(_, predicate, folded, row)| self.tell(&predicate, folded, &self.evidence[row]))
+        let found = by_site.into_values();
+        found
+            .map(|(score, predicate, folded, row)| Finding {
+                score,
+                predicate,
+                also: None,
+                folded,
+                row,
+            })
             .collect()
+    }
+
+    /// The places that return something else from run to run by themselves, such as clocks and random
+    /// values, the first to end first: for when no difference explains the failure.
+    pub fn varying_sources(&self) -> Vec<Spot> {
+        let is_varying = |row: &&Evidence| {
+            let kind = self.sites[row.epoch.site as usize].kind;
+            kind.is_source() && kind != Kind::Leftover && row.values.len() > 1
+        };
+        let mut rows: Vec<&Evidence> = self.evidence.iter().filter(is_varying).collect();
+        rows.sort_by(|one, two| one.mean_end().total_cmp(&two.mean_end()));
+        let mut known = HashSet::new();
+        rows.retain(|row| known.insert(row.epoch.site));
+        rows.iter()
+            .map(|row| self.spot(&row.epoch.into()))
+            .collect()
+    }
+
+    /// Whether it is a source of non-determinism that tells all failing runs from all passing ones.
+    fn is_certain_source(&self, found: &Finding) -> bool {
+        let kind = self.sites[found.predicate.place.site as usize].kind;
+        kind.is_source() && kind != Kind::Leftover && self.is_certain(&found.predicate)
+    }
+
+    /// Whether a finding differs in the same runs as a source that ended before it.
+    fn may_follow(&self, found: &Finding, source: &Finding) -> bool {
+        let kind = self.sites[found.predicate.place.site as usize].kind;
+        !kind.is_source()
+            && self.is_certain(&found.predicate)
+            && found.predicate.ended >= source.predicate.ended
+    }
+
+    fn is_certain(&self, predicate: &Predicate) -> bool {
+        predicate.strength(self.runs).0 >= 1.0
     }
 
     /// A call in words.
@@ -208,9 +296,48 @@ impl Ledger {
         }
     }
 
-    fn tell(&self, predicate: &Predicate, folded: usize, evidence: &Evidence) -> Difference {
+    fn tell(&self, found: &Finding, follows: Option<usize>) -> Difference {
+        let (predicate, evidence) = (&found.predicate, &self.evidence[found.row]);
         let (strength, holds) = predicate.strength(self.runs);
-        let other = match &predicate.claim {
+        let sides = [Side::Passing, Side::Failing];
+        let values = sides.map(|side| common_values(evidence, side));
+        let times = sides.map(|side| {
+            let times = evidence.times[side as usize].iter();
+            median(&times.map(|time| f64::from(*time)).collect::<Vec<_>>())
+        });
+        let parts = [Some(predicate), found.also.as_ref()];
+        let order = parts.into_iter().flatten().find(|part| part.is_order());
+        let category = match (order, follows) {
+            (Some(order), _) => self.thread_category(order),
+            (None, Some(_)) => self.value_category(predicate, &values),
+            (None, None) => self.category(predicate, &values),
+        };
+        Difference {
+            spot: self.spot(&predicate.place),
+            claim: predicate.claim.clone(),
+            other: self.other(predicate),
+            holds,
+            passing: predicate.passing,
+            failing: predicate.failing,
+            strength,
+            category,
+            values,
+            times,
+            spread: sides.map(|side| spread(evidence, side)),
+            also: found.also.as_ref().map(|also| Part {
+                spot: self.spot(&also.place),
+                claim: also.claim.clone(),
+                other: self.other(also),
+                holds: also.strength(self.runs).1,
+            }),
+            follows,
+            folded: found.folded,
+        }
+    }
+
+    /// For an order: the call of the other thread.
+    fn other(&self, predicate: &Predicate) -> Option<Spot> {
+        match &predicate.claim {
             Claim::After(place) => Some(self.spot(place)),
             Claim::Reached
             | Claim::Repeats
@@ -220,119 +347,32 @@ impl Ledger {
             | Claim::Raises(_)
             | Claim::Slow(_)
             | Claim::Fast(_) => None,
-        };
-        let values = [Side::Passing, Side::Failing].map(|side| common_values(evidence, side));
-        let times = [Side::Passing, Side::Failing].map(|side| {
-            let times = evidence.times[side as usize].iter();
-            median(&times.map(|time| f64::from(*time)).collect::<Vec<_>>())
-        });
-        Difference {
-            spot: self.spot(&predicate.place),
-            claim: predicate.claim.clone(),
-            other,
-            holds,
-            passing: predicate.passing,
-            failing: predicate.failing,
-            strength,
-            category: self.category(predicate, &values),
-            values,
-            times,
-            folded,
-        }
-    }
-
-    /// What kind of cause a difference looks like.
-    fn category(&self, predicate: &Predicate, values: &Sides<Vec<String>>) -> Option<Category> {
-        let by_threads = || self.thread_category(predicate);
-        if matches!(predicate.claim, Claim::After(_)) {
-            return by_threads();
-        }
-        match self.sites[predicate.place.site as usize].kind {
-            Kind::Time => Some(Category::Time),
-            Kind::Randomness => Some(Category::Randomness),
-            Kind::Network => Some(Category::Network),
-            Kind::Io => Some(Category::Io),
-            Kind::Unordered => Some(Category::UnorderedCollection),
-            Kind::Leftover => Some(Category::ResourceLeak),
-            Kind::Plain | Kind::Start | Kind::Wait | Kind::Lock => match predicate.claim {
-                Claim::After(_) | Claim::Slow(_) | Claim::Fast(_) => by_threads(),
-                Claim::Reached
-                | Claim::Repeats
-                | Claim::Returns(_)
-                | Claim::AtMost(_)
-                | Claim::AtLeast(_)
-                | Claim::Raises(_) => by_values(values)
-                    .or_else(|| self.by_sequence(predicate))
-                    .or_else(by_threads),
-            },
         }
     }
 }
 
-impl Ledger {
-    /// Calls of one place that return the same values in another order were made in the order of a
-    /// collection.
-    fn by_sequence(&self, predicate: &Predicate) -> Option<Category> {
-        let place = &predicate.place;
-        let rows = self.rows_at(place.site, place.thread);
-        let [passing, failing] = [Side::Passing, Side::Failing].map(|side| {
-            let first = |row: &Evidence| common_values(row, side).into_iter().next();
-            let values = rows.iter().take(SEQUENCE).filter_map(|row| first(row));
-            values.collect::<Vec<String>>()
-        });
-        let sorted = |values: &[String]| {
-            let mut values = values.to_vec();
-            values.sort_unstable();
-            values
-        };
-        let is_shuffled = passing != failing && sorted(&passing) == sorted(&failing);
-        is_shuffled.then_some(Category::UnorderedCollection)
-    }
+/// The best that is said of a place, and how well it explains the failures.
+struct Finding {
+    score: f64,
+    predicate: Predicate,
+    also: Option<Predicate>,
+    folded: usize,
+    row: usize,
+}
 
-    /// Whether a thread was started by another, or by one that it started.
-    fn is_started(&self, thread: u32, by: u32) -> bool {
-        let mut at = self.parents[thread as usize];
-        while let Some(parent) = at {
-            if parent == by {
-                return true;
-            }
-            at = self.parents[parent as usize].filter(|next| *next != parent);
-        }
-        false
-    }
-
-    /// Whether an order is one between a thread and one that it started.
-    fn is_family(&self, predicate: &Predicate) -> bool {
-        let own = predicate.place.thread;
-        let Claim::After(other) = &predicate.claim else {
-            return false;
-        };
-        self.is_started(other.thread, own) || self.is_started(own, other.thread)
-    }
-
-    /// Whoever does not wait for what it started waits too little; others meet by chance.
-    fn thread_category(&self, predicate: &Predicate) -> Option<Category> {
-        if self.threads.len() < 2 {
-            return None;
-        }
-        let own = predicate.place.thread;
-        let is_async = match &predicate.claim {
-            Claim::After(other) => self.is_started(other.thread, own),
-            // What was started took longer than whoever started it thought.
-            Claim::Reached
-            | Claim::Repeats
-            | Claim::Returns(_)
-            | Claim::AtMost(_)
-            | Claim::AtLeast(_)
-            | Claim::Raises(_)
-            | Claim::Slow(_)
-            | Claim::Fast(_) => self.sites.iter().any(|site| site.kind == Kind::Wait),
-        };
-        Some(if is_async {
-            Category::AsyncWait
-        } else {
-            Category::Concurrency
-        })
+/// What the values of one side are like.
+fn spread(evidence: &Evidence, side: Side) -> Spread {
+    let of_side = evidence.values.iter();
+    let distinct = of_side
+        .filter(|value| value.counts[side as usize] > 0)
+        .count();
+    let numbers = &evidence.numbers[side as usize];
+    let is_all = numbers.len() == evidence.seen[side as usize] as usize;
+    let least = numbers.iter().copied().reduce(f64::min);
+    let range = least.zip(numbers.iter().copied().reduce(f64::max));
+    Spread {
+        distinct,
+        range: range.filter(|_| is_all),
     }
 }
 
@@ -342,7 +382,7 @@ fn key(score: f64, predicate: &Predicate) -> (f64, f64) {
 }
 
 /// The most frequent values of one side.
-fn common_values(evidence: &Evidence, side: Side) -> Vec<String> {
+pub(crate) fn common_values(evidence: &Evidence, side: Side) -> Vec<String> {
     let of_side = |counts: Sides<u32>| counts[side as usize];
     let mut values: Vec<_> = evidence
         .values
@@ -352,24 +392,4 @@ fn common_values(evidence: &Evidence, side: Side) -> Vec<String> {
     values.sort_by_key(|value| std::cmp::Reverse(of_side(value.counts)));
     let shown = values.into_iter().take(SHOWN_VALUES);
     shown.map(|value| value.text.to_string()).collect()
-}
-
-/// What the values themselves tell: numbers that differ by rounding, or the same things in another order.
-fn by_values(values: &Sides<Vec<String>>) -> Option<Category> {
-    let [Some(passing), Some(failing)] = values.each_ref().map(|values| values.first()) else {
-        return None;
-    };
-    if let (Ok(passing), Ok(failing)) = (passing.parse::<f64>(), failing.parse::<f64>()) {
-        let size = f64::max(passing.abs(), failing.abs());
-        let distance = (passing - failing).abs();
-        let is_rounding = distance > 0.0 && distance <= ROUNDING * size;
-        return is_rounding.then_some(Category::FloatingPoint);
-    }
-    let sorted = |text: &str| {
-        let mut letters: Vec<char> = text.chars().collect();
-        letters.sort_unstable();
-        letters
-    };
-    let is_shuffled = passing != failing && sorted(passing) == sorted(failing);
-    is_shuffled.then_some(Category::UnorderedCollection)
 }

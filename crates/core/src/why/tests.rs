@@ -10,16 +10,16 @@ use super::trace::{Call, CallResult, Kind, Site, Thread, Trace};
 
 /// A trace that is written call by call.
 #[derive(Default)]
-struct Pen(Trace);
+pub(super) struct Pen(Trace);
 
 impl Pen {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut pen = Self::default();
         pen.thread("main", None);
         pen
     }
 
-    fn thread(&mut self, name: &str, parent: Option<u32>) -> u32 {
+    pub(super) fn thread(&mut self, name: &str, parent: Option<u32>) -> u32 {
         let name = name.to_owned();
         self.0.threads.push(Thread {
             name,
@@ -35,7 +35,7 @@ impl Pen {
         self.timed((line, callee, kind), value, 0, (start, 1_000));
     }
 
-    fn timed(
+    pub(super) fn timed(
         &mut self,
         (line, callee, kind): (u32, &str, Kind),
         value: &str,
@@ -62,7 +62,7 @@ impl Pen {
         self.0.calls.push(call);
     }
 
-    fn done(mut self) -> Trace {
+    pub(super) fn done(mut self) -> Trace {
         self.0.calls.sort_by_key(|call| call.start);
         self.0
     }
@@ -95,7 +95,7 @@ fn alert(first: &str, second: &str) -> Trace {
     pen.done()
 }
 
-fn ledger(passing: Vec<Trace>, failing: Vec<Trace>) -> Ledger {
+pub(super) fn ledger(passing: Vec<Trace>, failing: Vec<Trace>) -> Ledger {
     let mut ledger = Ledger::default();
     for trace in passing {
         ledger.add(&trace, Side::Passing);
@@ -268,6 +268,40 @@ fn threads_that_did_not_start_each_other_race() {
 }
 
 #[test]
+fn what_may_only_follow_from_a_source_says_so_and_is_no_race() {
+    let run = |is_failing: bool, chance: u32| {
+        let mut pen = Pen::new();
+        let other = pen.thread("main/test_alert.py:2#1", Some(0));
+        pen.timed((9, "work", Kind::Plain), "None", other, (1, 1));
+        let drawn = if is_failing { chance } else { chance + 100 };
+        pen.call(1, "random", Kind::Randomness, &drawn.to_string());
+        pen.call(2, "price", Kind::Plain, if is_failing { "9" } else { "10" });
+        pen.done()
+    };
+    let passing = (0..20).map(|at| run(false, at)).collect();
+    let failing = (0..20).map(|at| run(true, at)).collect();
+    let ranked = ledger(passing, failing).rank(&[]);
+    let told: Vec<_> = ranked
+        .iter()
+        .map(|one| (one.spot.site.line, one.follows, one.category))
+        .collect();
+    assert_eq!(
+        told,
+        [(1, None, Some(Category::Randomness)), (2, Some(1), None)]
+    );
+    let [passing, failing] = &ranked[0].spread;
+    assert_eq!(
+        (passing.range, failing.range),
+        (Some((100.0, 119.0)), Some((0.0, 19.0)))
+    );
+    assert!(
+        failing.distinct > 3,
+        "many values of passing runs leave room: {failing:?}"
+    );
+    assert_eq!(ranked[1].spread[1].distinct, 1);
+}
+
+#[test]
 fn values_tell_rounding_and_shuffling() {
     let run = |value: &str| {
         let mut pen = Pen::new();
@@ -284,6 +318,26 @@ fn values_tell_rounding_and_shuffling() {
     let shuffled = category("['a', 'b']", "['b', 'a']");
     assert_eq!(shuffled, Some(Category::UnorderedCollection));
     assert_eq!(category("'x'", "'y'"), None);
+}
+
+#[test]
+fn sources_that_vary_are_known_also_if_none_explains_the_failure() {
+    let run = |at: usize| {
+        let mut pen = Pen::new();
+        pen.call(1, "random", Kind::Randomness, &at.to_string());
+        pen.call(2, "random", Kind::Randomness, "7");
+        pen.call(3, "price", Kind::Plain, &at.to_string());
+        pen.done()
+    };
+    let [passing, failing] = [0, 0].map(|first| (first..5).map(run).collect());
+    let ledger = ledger(passing, failing);
+    assert!(ledger.rank(&[]).is_empty());
+    let lines: Vec<u32> = ledger
+        .varying_sources()
+        .iter()
+        .map(|spot| spot.site.line)
+        .collect();
+    assert_eq!(lines, [1]);
 }
 
 #[test]
