@@ -111,8 +111,8 @@ class Evaluation:
         dropped = ("PYTEST_", "PYTHON", "GITHUB_", "CI")
         env = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
         env["PYTHONPATH"] = str(tree / project.pythonpath)
-        command = [str(self.unflake), "nio", "--no-record", "--python", str(venv), "--timeout", "300", *options]
-        command += ["--format", "json", "--", *project.args]
+        command = [str(self.unflake), "nio", "--no-record", "--python", str(venv), "--timeout", "300"]
+        command += [*options, "--format", "json", "--", *project.args]
         since = time.perf_counter()
         done = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=LIMIT)
         seconds = time.perf_counter() - since
@@ -156,7 +156,8 @@ def differences(case: Dict[str, Any], result: Result) -> List[str]:
     # What fails by chance may get any name but NIO, or none.
     chance = [test for test in case.get("chance", {}) if not said.get(test, "").startswith("nio")]
     for test, name in said.items():
-        if test not in chance and test not in case["nio"] and test not in case["not_nio"] and names.get(test) != name:
+        is_known = test in case["nio"] or test in case["not_nio"] or test in chance
+        if not is_known and names.get(test) != name:
             wrong.append(f"{test} is not known to be {name}")
     return wrong
 
