@@ -1,7 +1,5 @@
 //! A history that is opened: one that is not there, of another version, of somebody else, or damaged.
 
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
 use std::fs;
 use std::path::Path;
 
