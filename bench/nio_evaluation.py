@@ -163,13 +163,15 @@ def differences(case: Dict[str, Any], result: Result) -> List[str]:
 
 
 def unknown(seen: Dict[str, Any], result: Result) -> List[str]:
-    """The findings in a suite without a known truth that nobody has looked at, or found to be wrong."""
+    """The findings in a suite without a known truth that nobody has looked at, or found to be wrong; and NIO
+    tests that are not found any more."""
     wrong = []
     for test, finding in result.findings.items():
         known = seen.get(test)
         if known is None or known["said"] != word(finding) or not known["is_right"]:
             wrong.append(f"{test}: {word(finding)}")
-    return wrong
+    missed = [test for test, known in seen.items() if known["said"].startswith("nio")]
+    return wrong + [f"{test} was NIO, said: nothing" for test in missed if test not in result.findings]
 
 
 # --- telling ------------------------------------------------------------------------------------
@@ -198,7 +200,9 @@ be right.
 
 ## Other suites
 
-Nothing was known about these. Every finding was looked at by hand, and shown again with plain pytest.
+Nothing was known to us about these when unflake first ran on them. Every finding was looked at by hand, and shown
+again with plain pytest. The last ten have NIO tests by the list that the authors of NIO 2022 keep; all of them were
+found.
 
 {suites}
 
