@@ -104,6 +104,8 @@ def test_processes_of_multiprocessing_that_are_spawned_are_followed(traced: Trac
 
 def test_other_programs_get_no_variables(traced: Traced, monkeypatch: Any) -> None:
     monkeypatch.delenv("PYTHONPATH", raising=False)
+    for name in [name for name in os.environ if name.startswith("UNFLAKE")]:
+        monkeypatch.delenv(name)
     source = """
         import subprocess
 
