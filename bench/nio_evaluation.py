@@ -200,9 +200,9 @@ be right.
 
 ## Other suites
 
-Nothing was known to us about these when unflake first ran on them. Every finding was looked at by hand, and shown
-again with plain pytest. The last ten have NIO tests by the list that the authors of NIO 2022 keep; all of them were
-found.
+Nothing was known to us about these when unflake first ran on them. Every finding was looked at by hand, and
+shown again with plain pytest. The last ten have NIO tests by the list that the authors of NIO 2022 keep; all
+of them were found.
 
 {suites}
 

@@ -293,8 +293,10 @@ def score(bench: Bench, contender: str, places: List[Place]) -> Score:
         for test, truth in place.truth.items():
             score_test(total, place, test, truth, found.get(test), contender)
         for test, said in found.items():
-            # Who only shuffles says of no test that it depends on order.
-            if said["role"] in ("victim", "brittle") and test not in place.truth:
+            # Who only shuffles says of no test that it depends on order; and where the truth is not known as a
+            # whole, nothing can be shown without culprits, be it true or not.
+            can_tell = said["culprits"] or place.suite is not None
+            if said["role"] in ("victim", "brittle") and can_tell and test not in place.truth:
                 is_shown = place.suite is None and any(
                     bench.demonstrate(place, test, said["role"], culprits) for culprits in said["culprits"]
                 )
