@@ -64,7 +64,7 @@ such a bound; `fdr` looks once. docs/statistics.md has the derivations.
 Exit codes: 0 no test is unstable, 1 some are.";
 
 const NEXT_HELP: &str = "\
-By `information` the test comes first whose next run tells most about whether it has changed, per second. \
+By `information` the test comes first whose next run tells most about whether it is broken now, per second. \
 By `binomial` it is the one with the least likely result: BinomialStabilityOrder of Rehman 2019.
 
 Examples:

@@ -23,7 +23,7 @@ pub(crate) struct Row {
     pub(crate) number: u32,
     pub(crate) test: String,
     pub(crate) copy: u32,
-    /// How likely it is that its rate has changed.
+    /// How likely it is that it is broken now.
     pub(crate) changed: f64,
     pub(crate) failures: u64,
     pub(crate) runs: u64,
@@ -87,11 +87,11 @@ fn explain(candidate: Candidate, changed: f64) -> &'static str {
     if baseline.runs() == 0 {
         "it has no baseline yet"
     } else if current.failures() == 0 {
-        "it ran little since the baseline"
+        "it may have broken since it last ran"
     } else if changed >= 0.9 {
-        "it has probably changed: another run makes that sure"
+        "it is probably broken: another run makes that sure"
     } else if changed >= 0.1 {
-        "whether it has changed is open"
+        "whether it is broken is open"
     } else {
         "it fails about as often as it did"
     }

@@ -80,7 +80,7 @@ pub(crate) fn next(args: &NextArgs) -> anyhow::Result<Exit> {
         let mut text = question.opening();
         let told = format!("what to run next (--order {name})\n\n");
         text += &told;
-        let head = ["changed", "failed/runs", "was", "takes", "test"];
+        let head = ["broken?", "failed/runs", "was", "takes", "test"];
         text += &table::write(&head, &cells);
         text += &rest(ranked.len(), shown.len());
         print(&text)?;

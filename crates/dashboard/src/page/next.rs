@@ -37,7 +37,7 @@ fn page(who: &Who, next: &Next) -> Markup {
                 (parts::empty("Nothing to run", &html! { "No test ran in the last days." }))
             } @else {
                 p {
-                    "The test comes first whose next run tells most about whether it has changed, per second. "
+                    "The test comes first whose next run tells most about whether it is broken now, per second. "
                     "To run them here and now: " code { "unflake next --budget 10m --run" }
                 }
                 (table(next))
@@ -54,7 +54,7 @@ fn table(next: &Next) -> Markup {
             table.list {
                 thead { tr {
                     th.number scope="col" { "#" } th scope="col" { "Test" }
-                    th.number scope="col" title="How likely it is that its rate has changed" { "Changed" }
+                    th.number scope="col" title="How likely it is that it is broken now" { "Broken?" }
                     th.number scope="col" { "Failed" } th.number scope="col" { "Was" }
                     th.number scope="col" { "Takes" } th scope="col" { "Why" }
                 } }
@@ -69,7 +69,7 @@ fn row_of(place: usize, row: &Row) -> Markup {
         tr {
             td.number data-name="Place" { (place) }
             td.wide data-name="Test" { (parts::test_link(row.number, &row.test, row.copy)) }
-            td.number data-name="Changed" { (words::percent(row.changed)) }
+            td.number data-name="Broken?" { (words::percent(row.changed)) }
             td.number data-name="Failed" { (words::count(row.failures)) "/" (words::count(row.runs)) }
             td.number data-name="Was" { (words::percent_or_dash(row.stable_rate)) }
             td.number data-name="Takes" { @if let Some(time) = row.seconds { (words::seconds(time)) } @else { "–" } }
