@@ -12,6 +12,7 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use axum::response::Response;
 use flate2::read::GzDecoder;
 use serde_json::json;
+use tokio_stream::StreamExt;
 use unflake_history::dates;
 use unflake_history::import::{Columns, Format, Input, Skips, Whole, Wish};
 use unflake_history::store::Appended;
@@ -110,11 +111,33 @@ fn to_format(headers: &HeaderMap) -> Option<Format> {
     }
 }
 
+/// So many times the largest body is read before somebody who sends too much is cut off.
+const HEARD_OUT: usize = 8;
+
+/// The body as it was sent. One that is too large is heard out, within reason: whoever is cut off while they
+/// send may never read why.
+async fn take_bytes(body: Body, limit: usize) -> Result<Bytes, Problem> {
+    let mut parts = body.into_data_stream();
+    let (mut taken, mut size) = (Vec::new(), 0_usize);
+    while let Some(part) = parts.next().await {
+        let part = part.map_err(|error| Problem::Bad(format!("the body broke off: {error}")))?;
+        size = size.saturating_add(part.len());
+        if size <= limit {
+            taken.extend_from_slice(&part);
+        } else if size > limit.saturating_mul(HEARD_OUT) {
+            break;
+        }
+    }
+    if size > limit {
+        return Err(Problem::TooLarge(limit));
+    }
+    Ok(taken.into())
+}
+
 /// The body, unpacked, and never more of it than is taken.
 async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     let limit = app.options.limits.body;
-    let too_large = |_| Problem::TooLarge(limit);
-    let bytes = axum::body::to_bytes(body, limit).await.map_err(too_large)?;
+    let bytes = take_bytes(body, limit).await?;
     let encoding = headers
         .get(CONTENT_ENCODING)
         .map(|value| value.as_bytes().to_ascii_lowercase());
