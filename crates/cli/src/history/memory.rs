@@ -10,8 +10,9 @@ use unflake_history::store::StoreError;
 
 use super::whence;
 
-/// By commit: which tests passed at it, and when.
-type Known = HashMap<String, HashMap<(String, u32), i64>>;
+/// By commit and what was installed: which tests passed with them, and when. The modules of a project may have
+/// different packages.
+type Known = HashMap<(String, [u8; 32]), HashMap<(String, u32), i64>>;
 
 /// The memory of what ran in `folder`, from the history at `path`, which is opened at the first question.
 pub(crate) fn of(path: &Utf8Path, folder: &Utf8Path) -> Memory {
@@ -19,9 +20,10 @@ pub(crate) fn of(path: &Utf8Path, folder: &Utf8Path) -> Memory {
     let known: Mutex<Known> = Mutex::default();
     Memory::new(move |asked: &Asked<'_>| {
         let mut known = known.lock().expect("nobody panics with it");
-        let passes = known.entry(asked.commit.to_owned()).or_insert_with(|| {
+        let key = (asked.commit.to_owned(), whence::installed(asked.installed));
+        let passes = known.entry(key).or_insert_with_key(|(commit, installed)| {
             // Without a history the report says that nobody looked.
-            read(&path, &folder, asked).unwrap_or_default()
+            read(&path, &folder, commit, installed).unwrap_or_default()
         });
         let test = (asked.test.name().to_owned(), asked.test.copy());
         passes.get(&test).copied()
@@ -31,11 +33,11 @@ pub(crate) fn of(path: &Utf8Path, folder: &Utf8Path) -> Memory {
 fn read(
     path: &Utf8PathBuf,
     folder: &Utf8Path,
-    asked: &Asked<'_>,
+    commit: &str,
+    installed: &[u8; 32],
 ) -> Result<HashMap<(String, u32), i64>, StoreError> {
     let store = Sqlite::open(path.as_std_path(), Missing::Refuse)?;
-    let installed = whence::installed(asked.installed);
-    let passes = store.passes_at(&whence::source(folder), asked.commit, &installed)?;
+    let passes = store.passes_at(&whence::source(folder), commit, installed)?;
     let passes = passes.into_iter();
     Ok(passes
         .map(|(test, time)| ((test.name, test.copy), time))
