@@ -247,7 +247,7 @@ pub(crate) struct ListArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FreshBy {
-    /// A new interpreter
+    /// A new interpreter, or JVM
     Exec,
     /// A copy of the VM as it was after collection
     Fork,

@@ -6,7 +6,8 @@ use camino::Utf8PathBuf;
 use clap::{Parser, ValueEnum};
 
 use crate::args::{
-    Format, LadderArgs, ProjectArgs, ResultArgs, RunArgs, parse_jobs, parse_seconds, parse_time,
+    Format, FreshBy, LadderArgs, ProjectArgs, ResultArgs, RunArgs, parse_jobs, parse_seconds,
+    parse_time,
 };
 use crate::history_args::KeepArgs;
 
@@ -17,6 +18,10 @@ pub(crate) struct NioArgs {
     /// In which VMs tests are run twice
     #[arg(long, value_name = "MODE", default_value = "auto")]
     pub(crate) mode: ModeArg,
+    /// How a VM of its own is made [default: a copy; where a VM cannot be copied, a new process, once the test
+    /// did not pass twice on classes that were loaded for it alone]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) fresh_by: Option<FreshBy>,
     /// Only tests that are new or modified since the base
     #[arg(long)]
     pub(crate) changed: bool,

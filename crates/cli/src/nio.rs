@@ -4,7 +4,7 @@ use unflake_driver::hunt::{Hunt, Mode};
 use unflake_driver::session::Session;
 
 use crate::Exit;
-use crate::args::{AgainstArgs, RunArgs, When};
+use crate::args::{AgainstArgs, LadderArgs, RunArgs, When};
 use crate::experiment_args::{ModeArg, NioArgs};
 use crate::quarantine::Quarantine;
 use crate::repeat::Invocation;
@@ -20,6 +20,7 @@ pub(crate) fn nio(args: &NioArgs) -> anyhow::Result<Exit> {
         },
         only_changed: args.changed,
     };
+    let run = args.experiments.to_run(&args.project);
     let run_args = RunArgs {
         against: AgainstArgs {
             base: args.base.clone(),
@@ -27,7 +28,11 @@ pub(crate) fn nio(args: &NioArgs) -> anyhow::Result<Exit> {
             check_base: None,
         },
         explain: args.explain,
-        ..args.experiments.to_run(&args.project)
+        ladder: LadderArgs {
+            fresh_by: args.fresh_by,
+            ..run.ladder
+        },
+        ..run
     };
     // What may fail when it runs plainly is a finding here all the same.
     examine(

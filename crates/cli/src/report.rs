@@ -332,6 +332,11 @@ pub(crate) fn describe_note(note: &Note) -> String {
                 settings.join(" and ")
             )
         }
+        Note::Screened { passed, alone } => format!(
+            "{passed} of {} tests passed twice on classes that were loaded for them alone and had no JVM \
+             of their own; --fresh-by exec gives each one",
+            passed + alone
+        ),
         Note::StateUnseen => {
             "the state of a JVM is not looked at, so that no cause and nothing latent is shown"
                 .to_owned()

@@ -179,6 +179,14 @@ pub enum Note {
     },
     /// The runner cannot look at the state of its VMs.
     StateUnseen,
+    /// Where each test was to have a VM of its own, many needed none: they passed twice on classes that were
+    /// loaded for them alone.
+    Screened {
+        /// How many tests passed so, or were skipped.
+        passed: usize,
+        /// How many were run in VMs of their own.
+        alone: usize,
+    },
     /// Fresh VMs cannot be forked.
     ForkUnavailable {
         /// Why not.

@@ -43,6 +43,8 @@ pub enum Setting {
     Class,
     /// In a VM of its own (isolated-method).
     Method,
+    /// In a VM that others use too, on classes of the project that were loaded for it alone.
+    Reloaded,
     /// In a new interpreter of its own, with the files as they were at the start (3.3).
     Confirm,
     /// In a new interpreter after other suspects, each of them twice, with the files as they were.
@@ -68,6 +70,7 @@ impl Setting {
             Self::Suite => "suite",
             Self::Class => "class",
             Self::Method => "method",
+            Self::Reloaded => "reloaded",
             Self::Confirm => "confirm",
             Self::Together => "together",
             Self::Replay => "replay",
@@ -84,6 +87,7 @@ impl Setting {
         match self {
             Self::Class | Self::Method | Self::Alone | Self::Ordered => true,
             Self::Suite
+            | Self::Reloaded
             | Self::Confirm
             | Self::Together
             | Self::Replay
@@ -98,6 +102,7 @@ impl Setting {
         match self {
             Self::Suite
             | Self::Class
+            | Self::Reloaded
             | Self::Together
             | Self::Replay
             | Self::Plain

@@ -76,6 +76,7 @@ impl Session {
             Setting::Suite
             | Setting::Class
             | Setting::Method
+            | Setting::Reloaded
             | Setting::Confirm
             | Setting::Together
             | Setting::Replay

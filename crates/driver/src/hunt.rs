@@ -155,11 +155,15 @@ impl Session {
     fn detect_apart(
         &mut self,
         lanes: &mut Vec<Lane>,
-        groups: VecDeque<Vec<TestId>>,
+        mut groups: VecDeque<Vec<TestId>>,
         setting: Setting,
     ) -> Result<Vec<(Trial, Trial)>, Halt> {
+        let mut found = Vec::new();
+        if setting == Setting::Method {
+            found = self.screen(lanes, &mut groups)?;
+        }
         if groups.is_empty() {
-            return Ok(Vec::new());
+            return Ok(found);
         }
         let firsts: Vec<TestId> = groups
             .iter()
@@ -176,7 +180,8 @@ impl Session {
             between: Some(Between::Nothing),
             is_apart: true,
         };
-        self.run_twice(lanes, groups, manner)
+        found.extend(self.run_twice(lanes, groups, manner)?);
+        Ok(found)
     }
 
     /// Keeps a pair that is not simply two passes.

@@ -34,6 +34,11 @@ impl Manner {
             is_apart: true,
         }
     }
+
+    /// Whether a group is to find the files as they were before any other.
+    pub(crate) fn is_alone(self) -> bool {
+        self.is_apart || self.setting == Setting::Reloaded
+    }
 }
 
 /// A VM in a workspace of its own.
@@ -121,6 +126,11 @@ impl Lane {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Has its group begin again, in a new VM.
+    pub(crate) fn start_over(&mut self) {
+        (self.state, self.is_spent, self.deadline) = (State::Idle, true, None);
     }
 
     /// The tests of its group that have still to run.

@@ -16,7 +16,7 @@ use nix::unistd::Pid;
 use unflake_core::event::Event;
 use unflake_core::nio::Setting;
 use unflake_core::test::TestId;
-use unflake_core::trial::{Rung, Trial};
+use unflake_core::trial::{Birth, Rung, Trial};
 
 use crate::climb::LEAVING;
 use crate::happening::Happening;
@@ -130,7 +130,7 @@ impl Session {
         if !rest.is_empty() {
             return self.begin(lane, &rest, manner);
         }
-        if lane.is_used && manner.is_apart {
+        if lane.is_used && manner.is_alone() {
             self.put_back(lane)?;
         }
         match groups.pop_front() {
@@ -173,9 +173,19 @@ impl Session {
             return Ok(());
         }
         (lane.state, lane.is_used) = (State::Busy, true);
-        self.tell_group(lane, manner);
-        self.expect_next(lane, manner.is_apart);
+        // Without a copy the VM itself runs the group, and nothing else after it.
+        let is_copied = manner.is_apart && !self.wants_new_process(manner.setting);
+        lane.is_spent |= manner.is_apart && !is_copied;
+        let is_apart = is_copied;
+        self.tell_group(lane, Manner { is_apart, ..manner });
+        self.expect_next(lane, is_apart);
         Ok(())
+    }
+
+    /// Whether the user wants a new process where a copy would do.
+    fn wants_new_process(&self, setting: Setting) -> bool {
+        let is_of_user = matches!(setting, Setting::Class | Setting::Method);
+        is_of_user && self.wish.fresh_by == Some(Birth::Exec)
     }
 
     fn tell_group(&mut self, lane: &Lane, manner: Manner) {
@@ -188,6 +198,7 @@ impl Session {
             // A search makes many runs, and shows what it found in new interpreters.
             brief: manner.is_apart && manner.setting == Setting::Ordered,
             apart: manner.is_apart,
+            reload: manner.setting == Setting::Reloaded,
             branches: Vec::new(),
         };
         self.fleet.tell(lane.vm, &command);
@@ -239,6 +250,14 @@ impl Session {
             }
             Happening::Changed(_, pieces, _) => {
                 lane.changed = pieces;
+                return;
+            }
+            Happening::Unforked(_, why) if manner.setting == Setting::Reloaded => {
+                if !self.replace_full(lane) {
+                    while let Some(asked) = lane.asked.take() {
+                        self.take_trial(lane, Some(asked.not_run(&why, "")), trials);
+                    }
+                }
                 return;
             }
             Happening::Unforked(_, why) => {
@@ -366,8 +385,14 @@ pub(crate) fn kill_copy(copy: Pid) {
 
 impl Session {
     fn keep(&self, lane: &Lane, trial: Trial, trials: &mut Vec<Done>) {
-        // The runs of a search are told as what they show.
-        if trial.rung != Rung::Once(Setting::Ordered) {
+        if trial.rung == Rung::Again(Setting::Reloaded) {
+            self.tell_screened(&trial, trials.iter().map(|(_, trial)| trial));
+        }
+        // The runs of a search are told as what they show, those of a first look if they count.
+        if !matches!(
+            trial.rung,
+            Rung::Once(Setting::Ordered | Setting::Reloaded) | Rung::Again(Setting::Reloaded)
+        ) {
             self.tell(Event::TrialEnded(trial.clone()));
         }
         trials.push((lane.group, trial));

@@ -55,6 +55,7 @@ mod pull_request;
 pub mod pytest;
 pub mod run_error;
 mod scene;
+mod screening;
 pub mod session;
 mod showing;
 mod stack;

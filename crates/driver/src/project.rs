@@ -97,6 +97,15 @@ impl Project {
         matches!(self, Self::Pytest(_))
     }
 
+    /// Whether a VM can run a test on classes that are loaded for it alone. In a module of Java's own kind they
+    /// would not be that module's.
+    pub(crate) fn can_reload(&self) -> bool {
+        match self {
+            Self::Pytest(_) => false,
+            Self::Maven(project) => project.module.modular.is_empty(),
+        }
+    }
+
     /// Whether something can be done once so that many new processes start sooner.
     pub(crate) fn wants_archive(&self) -> bool {
         match self {

@@ -69,6 +69,9 @@ pub enum Command {
         brief: bool,
         /// Whether a copy of this VM does it, and ends.
         apart: bool,
+        /// Whether each test has classes that are loaded for it alone.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        reload: bool,
         /// Other tests that copies of that copy run on the way.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         branches: Vec<WireBranch>,

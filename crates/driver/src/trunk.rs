@@ -154,6 +154,7 @@ impl Session {
             tests: names(&orders[branch.order][branch.after..]),
         });
         let command = Command::Twice {
+            reload: false,
             tests: names(&orders[trunk.order]),
             between: None,
             next: None,

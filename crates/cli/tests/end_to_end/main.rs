@@ -16,6 +16,7 @@ mod maven;
 mod nio;
 mod order;
 mod project;
+mod reload;
 mod reports;
 mod search;
 mod serve;

@@ -9,15 +9,34 @@ final class Ended {
     final String outcome;
     final String message;
     final String text;
+    /** Whether the JVM had no memory left. */
+    final boolean isOutOfMemory;
 
     private Ended(String outcome, String message, String text) {
+        this(outcome, message, text, false);
+    }
+
+    private Ended(String outcome, String message, String text, boolean isOutOfMemory) {
         this.outcome = outcome;
         this.message = message;
         this.text = text;
+        this.isOutOfMemory = isOutOfMemory;
     }
 
     static Ended failed(Throwable error) {
-        return new Ended("failed", Texts.message(error), Texts.trace(error));
+        return new Ended("failed", Texts.message(error), Texts.trace(error), isOutOfMemory(error));
+    }
+
+    private static boolean isOutOfMemory(Throwable error) {
+        Throwable cause = error;
+        // Causes can go round in a circle.
+        for (int depth = 0; depth < 20 && cause != null; depth++) {
+            if (cause instanceof OutOfMemoryError) {
+                return true;
+            }
+            cause = cause.getCause();
+        }
+        return false;
     }
 
     /** Only its set-up or tear-down, which it shares with others, failed. */
@@ -46,7 +65,7 @@ final class Ended {
 
     /** The same, about one part of the test. */
     Ended of(String part) {
-        return isFailure() ? new Ended(outcome, part + ": " + message, text) : this;
+        return isFailure() ? new Ended(outcome, part + ": " + message, text, isOutOfMemory) : this;
     }
 
     Map<String, Object> toAttempt(double seconds, String output) {

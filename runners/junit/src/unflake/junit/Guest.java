@@ -24,6 +24,8 @@ final class Guest {
     private final int vm;
     /** What is remembered of the state; null until somebody asks. */
     private State state;
+    /** Classes that are loaded anew for a test; null until somebody asks. */
+    private Reloading reloading;
 
     Guest(File folder, int vm, Channel channel, Plan plan, Backend backend, Output[] outputs) {
         this.folder = folder;
@@ -105,13 +107,10 @@ final class Guest {
             }
         }
         List<Listed> tests = list(classes, errors);
+        known.putAll(number(tests));
         Sources sources = sources();
-        Map<String, Integer> copies = new HashMap<>();
         List<Object> listed = new ArrayList<>();
         for (Listed test : tests) {
-            test.copy = copies.merge(test.id, 1, Integer::sum) - 1;
-            test.place = listed.size();
-            known.put(test.copy + " " + test.id, test);
             listed.add(Json.object("test", test.id, "copy", test.copy, "file", sources.file(test.className),
                     "line", sources.line(test.className, test.method)));
         }
@@ -119,6 +118,19 @@ final class Guest {
                 "tests", listed, "errors", errors, "blocked", false, "deselected", 0,
                 "replay", new ArrayList<>(), "positional", new ArrayList<>(), "left_out", new ArrayList<>(),
                 "imported_from", new ArrayList<>(), "installed", installed());
+    }
+
+    /** Gives each test its place and tells those of one name apart. */
+    private static Map<String, Listed> number(List<Listed> tests) {
+        Map<String, Integer> copies = new HashMap<>();
+        Map<String, Listed> numbered = new HashMap<>();
+        for (int i = 0; i < tests.size(); i++) {
+            Listed test = tests.get(i);
+            test.copy = copies.merge(test.id, 1, Integer::sum) - 1;
+            test.place = i;
+            numbered.put(test.copy + " " + test.id, test);
+        }
+        return numbered;
     }
 
     /** The jars that the tests run with, each with its size and time: a version can be built again. */
@@ -147,14 +159,17 @@ final class Guest {
         List<String> all = RunOrder.sort(plan.texts("tests"), plan.settings());
         List<String> wanted = new ArrayList<>();
         for (String test : only) {
-            String own = test.contains("#") ? test.substring(0, test.indexOf('#')) : test;
-            for (String name : all) {
-                if (own.equals(name) || own.startsWith(name + "$")) {
-                    wanted.add(name);
-                }
-            }
+            wanted.addAll(classesOf(test, all));
         }
         return wanted.isEmpty() ? all : wanted;
+    }
+
+    /** Those of some classes that a test may be one of. */
+    private static List<String> classesOf(String test, List<String> all) {
+        String own = test.contains("#") ? test.substring(0, test.indexOf('#')) : test;
+        List<String> found = new ArrayList<>(all);
+        found.removeIf(name -> !own.equals(name) && !own.startsWith(name + "$"));
+        return found;
     }
 
     private List<Listed> list(List<Class<?>> classes, List<Object> errors) {
@@ -238,13 +253,22 @@ final class Guest {
         if (usage != null) {
             usage.update();
         }
+        if (reloading != null && run.isOutOfMemory()) {
+            reloading.wearOut();
+        }
         run.finish(fixtures);
+    }
+
+    /** The folders on the class path: what is the project's own. */
+    private List<String> folders() {
+        List<String> folders = new ArrayList<>(plan.texts("classpath"));
+        folders.removeIf(part -> part.endsWith(".jar"));
+        return folders;
     }
 
     private State state() {
         if (state == null) {
-            List<String> folders = new ArrayList<>(plan.texts("classpath"));
-            folders.removeIf(part -> part.endsWith(".jar"));
+            List<String> folders = folders();
             String own = "used-" + Integer.toHexString(only.hashCode());
             state = new State(folders, new File(folder, own).toPath());
         }
@@ -281,18 +305,52 @@ final class Guest {
             run(names, false);
             return;
         }
+        boolean isReloaded = Boolean.TRUE.equals(command.get("reload"));
+        if (isReloaded && !canReload()) {
+            channel.say("say", "unforked", "vm", null, "why", "the JVM has no room for more classes");
+            return;
+        }
         for (int i = 0; i < names.size(); i++) {
-            Listed test = known.get(names.get(i).key());
-            if (test == null) {
-                names.get(i).unknown(channel);
-                names.get(i).unknown(channel);
-                continue;
+            Name name = names.get(i);
+            boolean isLast = i + 1 == names.size();
+            if (isReloaded) {
+                reloading.with(loader -> inPair(name, anew(name, loader), between, isLast));
+            } else {
+                inPair(name, known.get(name.key()), between, isLast);
             }
-            once(test, false, "plain");
-            if (between.equals("collect")) {
-                System.gc();
+        }
+    }
+
+    private void inPair(Name name, Listed test, Object between, boolean isLast) {
+        if (test == null) {
+            name.unknown(channel);
+            name.unknown(channel);
+            return;
+        }
+        once(test, false, "plain");
+        if (between.equals("collect")) {
+            System.gc();
+        }
+        once(test, isLast, "plain");
+    }
+
+    private boolean canReload() {
+        if (reloading == null) {
+            reloading = new Reloading(folders(), Guest.class.getClassLoader());
+        }
+        return reloading.hasRoom();
+    }
+
+    /** A test of classes that a loader of their own loads; null if it is not found there. */
+    private Listed anew(Name name, ClassLoader loader) {
+        List<Class<?>> classes = new ArrayList<>();
+        try {
+            for (String type : classesOf(name.test, plan.texts("tests"))) {
+                classes.add(Class.forName(type, false, loader));
             }
-            once(test, i + 1 == names.size(), "plain");
+            return number(backend.list(classes)).get(name.key());
+        } catch (ClassNotFoundException | RuntimeException | LinkageError unlisted) {
+            return null;
         }
     }
 

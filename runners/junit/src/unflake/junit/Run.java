@@ -20,6 +20,7 @@ final class Run implements Backend.Watcher {
     private Listed waiting;
     private Map<String, Object> waitingAttempt;
     private boolean hasFailed;
+    private boolean isOutOfMemory;
     private Throwable groupError;
     private long started = System.nanoTime();
 
@@ -49,9 +50,15 @@ final class Run implements Backend.Watcher {
         }
         flush();
         hasFailed |= how.isFailure();
+        isOutOfMemory |= how.isOutOfMemory;
         waiting = test;
         waitingAttempt = how.toAttempt((System.nanoTime() - started) / 1e9, takeOutput());
         started = System.nanoTime();
+    }
+
+    /** Whether a test failed because the JVM had no memory left. */
+    boolean isOutOfMemory() {
+        return isOutOfMemory;
     }
 
     @Override
