@@ -24,7 +24,7 @@ pub(crate) struct Row {
     pub(crate) test: String,
     pub(crate) copy: u32,
     /// How likely it is that it is broken now.
-    pub(crate) changed: f64,
+    pub(crate) broken_probability: f64,
     pub(crate) failures: u64,
     pub(crate) runs: u64,
     pub(crate) stable_rate: Option<f64>,
@@ -59,18 +59,18 @@ impl Next {
         let ranked = rank(&candidates, RerunOrder::Information);
         let tests = ranked.iter().take(SHOWN).map(|(place, urgency)| {
             let (entry, candidate) = (current[*place], candidates[*place]);
-            let changed = candidate.belief.changed();
+            let broken_probability = candidate.belief.broken_probability();
             Row {
                 number: entry.numbers[0],
                 test: entry.name.name.clone(),
                 copy: entry.name.copy,
-                changed,
+                broken_probability,
                 failures: candidate.current.failures(),
                 runs: candidate.current.runs(),
                 stable_rate: candidate.baseline.rate(),
                 seconds: entry.seconds,
                 urgency: *urgency,
-                why: explain(candidate, changed),
+                why: explain(candidate, broken_probability),
             }
         });
         Self {
@@ -82,15 +82,15 @@ impl Next {
 }
 
 /// Why a run of this test tells much.
-fn explain(candidate: Candidate, changed: f64) -> &'static str {
+fn explain(candidate: Candidate, broken_probability: f64) -> &'static str {
     let (baseline, current) = (candidate.baseline, candidate.current);
     if baseline.runs() == 0 {
         "it has no baseline yet"
     } else if current.failures() == 0 {
         "it may have broken since it last ran"
-    } else if changed >= 0.9 {
+    } else if broken_probability >= 0.9 {
         "it is probably broken: another run makes that sure"
-    } else if changed >= 0.1 {
+    } else if broken_probability >= 0.1 {
         "whether it is broken is open"
     } else {
         "it fails about as often as it did"

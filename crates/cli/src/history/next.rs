@@ -35,7 +35,8 @@ struct Row {
     copy: u32,
     /// By `binomial` the negative logarithm of the result's probability, by `information` nats a second.
     urgency: f64,
-    changed: f64,
+    /// How likely it is that it is broken now.
+    broken_probability: f64,
     failures: u64,
     runs: u64,
     stable_rate: Option<f64>,
@@ -70,7 +71,7 @@ pub(crate) fn next(args: &NextArgs) -> anyhow::Result<Exit> {
     };
     if question.is_json() {
         let answer = Answer {
-            head: question.head("unflake.next/1"),
+            head: question.head("unflake.next/2"),
             order: name,
             tests: shown.iter().map(to_row).collect(),
         };
@@ -126,7 +127,7 @@ fn to_row(entry: &Entry, candidate: &Candidate, urgency: f64) -> Row {
         test: entry.name.name.clone(),
         copy: entry.name.copy,
         urgency,
-        changed: candidate.belief.changed(),
+        broken_probability: candidate.belief.broken_probability(),
         failures: candidate.current.failures(),
         runs: candidate.current.runs(),
         stable_rate: entry.course.baseline.rate(),
@@ -139,7 +140,7 @@ fn to_cells(row: &Row) -> Vec<String> {
     let sample = Sample::new(row.failures, row.runs);
     let takes = row.seconds.map(Duration::from_secs_f64);
     vec![
-        table::percent(row.changed),
+        table::percent(row.broken_probability),
         format!(
             "{}/{}",
             table::count(sample.failures()),

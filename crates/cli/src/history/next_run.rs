@@ -191,13 +191,13 @@ fn show(trial: &Trial, candidate: &Candidate) -> anyhow::Result<()> {
     } else {
         style(label).green()
     };
-    let changed = candidate.belief.changed();
+    let broken = candidate.belief.broken_probability();
     let (name, time) = (printable(trial.test.name()), seconds(trial.duration));
-    let changed = table::percent(changed);
+    let broken = table::percent(broken);
     let mut stderr = std::io::stderr();
     writeln!(
         stderr,
-        "{} {name} [{time}] changed: {changed}",
+        "{} {name} [{time}] broken: {broken}",
         label.for_stderr()
     )
     .context("cannot write to standard error")

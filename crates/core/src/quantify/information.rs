@@ -55,7 +55,7 @@ impl Belief {
     }
 
     /// The probability that it is broken.
-    pub fn changed(self) -> f64 {
+    pub fn broken_probability(self) -> f64 {
         self.broken.iter().sum::<f64>().min(1.0)
     }
 
@@ -66,10 +66,10 @@ impl Belief {
         if days <= 0 {
             return self;
         }
-        let changed = self.changed();
-        let then = usual() + (changed - usual()) * (1.0 - BREAKS - MENDED).powi(days);
+        let broken = self.broken_probability();
+        let then = usual() + (broken - usual()) * (1.0 - BREAKS - MENDED).powi(days);
         let stays = (1.0 - MENDED).powi(days);
-        let newly = (then - changed * stays).max(0.0) / number_of_rates();
+        let newly = (then - broken * stays).max(0.0) / number_of_rates();
         for one in &mut self.broken {
             *one = *one * stays + newly;
         }
@@ -82,7 +82,7 @@ impl Belief {
     pub fn after(mut self, runs: Sample) -> Self {
         let (failures, passes) = (to_float(runs.failures()), to_float(runs.passes()));
         let likelihood = |rate: f64| failures * rate.ln() + passes * (1.0 - rate).ln();
-        let healthy = likelihood(self.old_rate()) + (1.0 - self.changed()).ln();
+        let healthy = likelihood(self.old_rate()) + (1.0 - self.broken_probability()).ln();
         let mut broken = self.rates().map(likelihood);
         for (one, probability) in broken.iter_mut().zip(self.broken) {
             *one += probability.ln();
@@ -101,15 +101,15 @@ impl Belief {
 
     /// What the next run is expected to tell, in nats.
     pub fn gain(self) -> f64 {
-        let changed = self.changed();
-        if changed <= 0.0 {
+        let broken = self.broken_probability();
+        if broken <= 0.0 {
             return 0.0;
         }
         let rates = self.rates();
         let new = self.broken.iter().zip(rates).map(|(one, rate)| one * rate);
-        let (new, old) = (new.sum::<f64>() / changed, self.old_rate());
-        let mixed = changed * new + (1.0 - changed) * old;
-        (entropy(mixed) - changed * entropy(new) - (1.0 - changed) * entropy(old)).max(0.0)
+        let (new, old) = (new.sum::<f64>() / broken, self.old_rate());
+        let mixed = broken * new + (1.0 - broken) * old;
+        (entropy(mixed) - broken * entropy(new) - (1.0 - broken) * entropy(old)).max(0.0)
     }
 
     fn old_rate(self) -> f64 {
@@ -154,13 +154,13 @@ mod tests {
         let startled = steady.after(FAILED);
         assert!(startled.gain() > 5.0 * steady.gain());
         let broken = after(startled, &[FAILED; 30]);
-        assert!(broken.changed() > 0.999 && broken.gain() < startled.gain() / 10.0);
+        assert!(broken.broken_probability() > 0.999 && broken.gain() < startled.gain() / 10.0);
     }
 
     #[test]
     fn a_test_that_always_flaked_is_not_interesting_when_it_flakes() {
         let flaky = Belief::new(Sample::new(150, 500), 0).after(Sample::new(3, 10));
-        assert!(flaky.changed() < 0.02 && flaky.gain() < 0.02);
+        assert!(flaky.broken_probability() < 0.02 && flaky.gain() < 0.02);
     }
 
     #[test]
@@ -180,11 +180,11 @@ mod tests {
         let quiet = Belief::new(Sample::new(0, 500), 0).after(Sample::new(0, 20));
         assert!(quiet.on(10).gain() > 2.0 * quiet.gain());
         let broken = after(quiet, &[FAILED; 10]);
-        assert!(broken.changed() > 0.99 && broken.gain() < quiet.on(10).gain());
+        assert!(broken.broken_probability() > 0.99 && broken.gain() < quiet.on(10).gain());
         // It may have been mended meanwhile.
         assert!(broken.on(3).gain() > 10.0 * broken.gain());
         assert!(broken.on(3).gain() > quiet.on(10).gain());
-        let (later, usual) = (broken.on(1000).changed(), usual());
+        let (later, usual) = (broken.on(1000).broken_probability(), usual());
         assert!((later - usual).abs() < 1e-9, "{later}");
         assert_eq!(broken.on(-5), broken);
     }
@@ -197,15 +197,15 @@ mod tests {
         let new = old + (1.0 - old) * (0.1 + 0.3 + 0.6 + 0.95) / 4.0;
         let broken = 0.001 / 0.101;
         let expected = broken * new / (broken * new + (1.0 - broken) * old);
-        assert!((belief.changed() - expected).abs() < 1e-12);
+        assert!((belief.broken_probability() - expected).abs() < 1e-12);
     }
 
     #[test]
     fn a_million_runs_are_no_trouble() {
         let belief = Belief::new(Sample::new(0, 1_000_000), 0);
         let broken = belief.after(Sample::new(1_000_000, 1_000_000));
-        assert!(broken.changed() > 0.999_999 && broken.gain().is_finite());
+        assert!(broken.broken_probability() > 0.999_999 && broken.gain().is_finite());
         let healthy = belief.after(Sample::new(0, 1_000_000));
-        assert!(healthy.changed() < 1e-9 && healthy.gain() >= 0.0 && healthy.on(1).gain() > 0.0);
+        assert!(healthy.broken_probability() < 1e-9 && healthy.gain() >= 0.0 && healthy.on(1).gain() > 0.0);
     }
 }

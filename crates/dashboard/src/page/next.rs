@@ -69,7 +69,7 @@ fn row_of(place: usize, row: &Row) -> Markup {
         tr {
             td.number data-name="Place" { (place) }
             td.wide data-name="Test" { (parts::test_link(row.number, &row.test, row.copy)) }
-            td.number data-name="Broken?" { (words::percent(row.changed)) }
+            td.number data-name="Broken?" { (words::percent(row.broken_probability)) }
             td.number data-name="Failed" { (words::count(row.failures)) "/" (words::count(row.runs)) }
             td.number data-name="Was" { (words::percent_or_dash(row.stable_rate)) }
             td.number data-name="Takes" { @if let Some(time) = row.seconds { (words::seconds(time)) } @else { "–" } }
