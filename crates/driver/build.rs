@@ -25,33 +25,39 @@ fn main() {
 fn compile(runner: &Path, out: &Path, jar: &Path) -> Result<(), String> {
     let stubs = out.join("stubs");
     let classes = out.join("classes");
-    for folder in [&stubs, &classes] {
+    let debugger = out.join("debugger");
+    for folder in [&stubs, &classes, &debugger] {
         // What an earlier build left must not get into this one.
         drop(fs::remove_dir_all(folder));
         fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     }
-    javac(&runner.join("stubs"), &stubs, None)?;
-    javac(&runner.join("src"), &classes, Some(&stubs))?;
+    // What is in a JVM of tests must do for Java 8.
+    let oldest = ["--release", "8"];
+    javac(&runner.join("stubs"), &stubs, &oldest, None)?;
+    javac(&runner.join("src"), &classes, &oldest, Some(&stubs))?;
+    // The debugger is a program of its own, and older ones have no module for it.
+    let with_debugger = ["--release", "9", "--add-modules", "jdk.jdi"];
+    javac(&runner.join("debugger"), &debugger, &with_debugger, None)?;
     let mut command = Command::new(tool("jar"));
     command.arg("cf").arg(jar).arg("-C").arg(&classes).arg(".");
+    command.arg("-C").arg(&debugger).arg(".");
     command.arg("-C").arg(runner.join("resources")).arg(".");
     run(command)
 }
 
-/// Compiles all sources below a folder to what Java 8 can load.
-fn javac(sources: &Path, classes: &Path, against: Option<&Path>) -> Result<(), String> {
+/// Compiles all sources below a folder for a version of Java.
+fn javac(
+    sources: &Path,
+    classes: &Path,
+    version: &[&str],
+    against: Option<&Path>,
+) -> Result<(), String> {
     let mut files = Vec::new();
     find(sources, &mut files).map_err(|error| error.to_string())?;
     files.sort();
     let mut command = Command::new(tool("javac"));
-    command.args([
-        "--release",
-        "8",
-        "-Xlint:all,-options",
-        "-Werror",
-        "-encoding",
-        "UTF-8",
-    ]);
+    command.args(version);
+    command.args(["-Xlint:all,-options", "-Werror", "-encoding", "UTF-8"]);
     command.arg("-d").arg(classes);
     if let Some(against) = against {
         command.arg("-cp").arg(against);

@@ -337,6 +337,17 @@ pub(crate) fn describe_note(note: &Note) -> String {
              of their own; --fresh-by exec gives each one",
             passed + alone
         ),
+        Note::WritesUnseen { why } => {
+            format!("the lines that write the state behind findings are not shown: {why}")
+        }
+        Note::Unexplained { tests, explained } => {
+            let first = tests.first().map_or("", TestId::name);
+            format!(
+                "of many NIO tests the state behind {explained} was looked for, each of another class, and \
+                 not that behind {} others; the command after `repeat` does it for any of them, as for {first}",
+                tests.len()
+            )
+        }
         Note::StateUnseen => {
             "the state of a JVM is not looked at, so that no cause and nothing latent is shown"
                 .to_owned()

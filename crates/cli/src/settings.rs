@@ -17,6 +17,7 @@ use unflake_driver::difference::{Against, CheckBase};
 use unflake_driver::interpreter::find_interpreter;
 use unflake_driver::maven;
 use unflake_driver::maven::capture::capture;
+use unflake_driver::maven::looking::Looking;
 use unflake_driver::project::Project;
 use unflake_driver::pytest;
 use unflake_driver::session::Wish;
@@ -205,6 +206,7 @@ fn read_maven(folder: &Utf8Path, args: &[String]) -> anyhow::Result<Vec<Project>
             record: None,
             only: Vec::new(),
             lists_classes: false,
+            looking: Looking::default(),
         })
     });
     Ok(projects.collect())

@@ -177,6 +177,18 @@ pub enum Note {
         /// only once they share one.
         is_by_class: bool,
     },
+    /// Nobody can see which lines write the state behind findings.
+    WritesUnseen {
+        /// Why not.
+        why: String,
+    },
+    /// The state behind some NIO tests was not looked for, because there are many.
+    Unexplained {
+        /// Those tests, in the order in which they were found.
+        tests: Vec<TestId>,
+        /// Of how many others it was looked for.
+        explained: usize,
+    },
     /// The runner cannot look at the state of its VMs.
     StateUnseen,
     /// Where each test was to have a VM of its own, many needed none: they passed twice on classes that were

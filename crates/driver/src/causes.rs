@@ -2,12 +2,14 @@
 //!
 //! Which pieces to try is decided in `unflake_core::state`; `scene` is where they are tried.
 
+use unflake_core::event::Note;
 use unflake_core::state::{
     Cause, Culprits, Piece, Place, Shown, Step, Tried, next_step, without_means,
 };
 use unflake_core::test::TestId;
 
 use crate::happening::Happening;
+use crate::maven::looking::Looking;
 use crate::protocol::{Command, Name};
 use crate::scene::Scene;
 use crate::session::{Halt, Session, if_listed};
@@ -92,6 +94,26 @@ impl Session {
         if !self.wish.project.tells_state() {
             return Ok(vec![None; family.tests.len()]);
         }
+        self.home.project.look_for(Looking::State);
+        let causes = self.find_all_pieces(family);
+        self.home.project.look_for(Looking::Nothing);
+        let mut causes = causes?;
+        self.home.project.look_for(Looking::Writes);
+        let added = if_listed(self.add_places(family, &mut causes));
+        self.home.project.look_for(Looking::Nothing);
+        added?;
+        if !self.wish.project.can_trace() {
+            // Changes of Java are not known.
+            return Ok(causes);
+        }
+        if family.passes_alone && !family.by_import {
+            if_listed(self.add_fixes(family, &mut causes))?;
+        }
+        Ok(causes)
+    }
+
+    /// The pieces that matter to each of the tests, without places.
+    fn find_all_pieces(&mut self, family: &Family) -> Result<Vec<Option<Cause>>, Halt> {
         let mut causes = Vec::new();
         let mut scene: Option<Scene> = None;
         for test in &family.tests {
@@ -116,14 +138,6 @@ impl Session {
             causes.push(cause);
         }
         self.leave_scene(scene)?;
-        if !self.wish.project.can_trace() {
-            // Neither lines nor changes of Java are known.
-            return Ok(causes);
-        }
-        if_listed(self.add_places(family, &mut causes))?;
-        if family.passes_alone && !family.by_import {
-            if_listed(self.add_fixes(family, &mut causes))?;
-        }
         Ok(causes)
     }
 
@@ -213,6 +227,10 @@ impl Session {
         if keys.is_empty() {
             return Ok(());
         }
+        if let Some(why) = self.wish.project.why_no_places() {
+            self.miss_writes(why);
+            return Ok(());
+        }
         let places = self.trace_writes(family, keys)?;
         for shown in &mut named {
             let place = places.iter().find(|place| place.key == shown.piece.key);
@@ -223,7 +241,12 @@ impl Session {
 
     fn trace_writes(&mut self, family: &Family, keys: Vec<String>) -> Result<Vec<WirePlace>, Halt> {
         let next = &family.tests[0];
-        let tests = family.with(std::slice::from_ref(next));
+        let tests = if self.wish.project.learns_state() {
+            // What was learned of a VM holds for one with the same tests.
+            family.with(&family.tests)
+        } else {
+            family.with(std::slice::from_ref(next))
+        };
         let lane = self.open_lane_for(&tests, family.reach)?;
         let mut places = Vec::new();
         if let Some(Happening::Marked(..)) = self.tell_state(&lane, &Command::Mark {})? {
@@ -233,8 +256,10 @@ impl Session {
                 import: family.imported(),
                 next: Some(Name::from(next)),
             };
-            if let Some(Happening::Located(_, found)) = self.tell_state(&lane, &command)? {
-                places = found;
+            match self.tell_state(&lane, &command)? {
+                Some(Happening::Located(_, found, None)) => places = found,
+                Some(Happening::Located(_, _, Some(why))) => self.miss_writes(&why),
+                Some(_) | None => {}
             }
         }
         // Paths are told as the user's own while the copy is still there.
@@ -248,6 +273,14 @@ impl Session {
         }
         self.leave_lane(lane)?;
         Ok(places)
+    }
+
+    /// Notes once that no lines are seen.
+    fn miss_writes(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.is_blind_to_writes, true) {
+            let why = why.to_owned();
+            self.note(Note::WritesUnseen { why });
+        }
     }
 }
 

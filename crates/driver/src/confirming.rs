@@ -11,6 +11,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use unflake_core::event::Note;
 use unflake_core::nio::{Pair, Setting, Shape, Step, next_step};
 use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
@@ -45,6 +46,7 @@ impl Session {
     ) -> Result<(), Halt> {
         let mut lanes: Vec<Lane> = Vec::new();
         let mut explained: HashSet<String> = HashSet::new();
+        let mut unexplained: Vec<TestId> = Vec::new();
         let all: Vec<usize> = (0..self.suspects.len()).collect();
         let some = CHUNK * self.wish.jobs.unwrap_or(1);
         let tests: Vec<TestId> = self.suspects.iter().map(|one| one.test.clone()).collect();
@@ -61,10 +63,19 @@ impl Session {
                         && (all.len() <= FEW || explained.len() < EXPLAINED)
                         && (explained.insert(class) || all.len() <= FEW);
                     if !is_explained {
+                        if matches!(verdict, Verdict::Nio(_)) {
+                            unexplained.push(self.suspects[*at].test.clone());
+                        }
                         self.judge(*at, verdict, None);
                     }
                 }
             }
+        }
+        if !unexplained.is_empty() {
+            self.note(Note::Unexplained {
+                tests: unexplained,
+                explained: explained.len(),
+            });
         }
         self.leave_lanes(lanes)
     }

@@ -271,7 +271,7 @@ impl Fleet {
                 let pieces = pieces.into_iter().map(Piece::from).collect();
                 Some(Happening::Changed(id, pieces, unseen))
             }
-            Message::Located { places } => Some(Happening::Located(id, places)),
+            Message::Located { places, why } => Some(Happening::Located(id, places, why)),
             Message::Forked {} => Some(Happening::Forked(id)),
             Message::Unable { why, detail } => Some(Happening::Unable(id, why, detail)),
             Message::Parsed(parsed) => Some(Happening::Parsed(id, parsed)),

@@ -36,7 +36,7 @@ pub enum Happening {
     /// What is different in a VM from what it remembers, and what it could not look into.
     Changed(VmId, Vec<Piece>, Vec<String>),
     /// Where pieces of state were written.
-    Located(VmId, Vec<WirePlace>),
+    Located(VmId, Vec<WirePlace>, Option<String>),
     /// A test ended its VM's session; the VM ends by itself soon.
     Stopped(VmId, StopKind, String),
     /// A VM's framework has ended its session; the process ends now.

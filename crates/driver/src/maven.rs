@@ -5,6 +5,7 @@
 
 mod archive;
 pub mod capture;
+pub mod looking;
 pub mod module;
 
 use std::fs;
@@ -17,6 +18,7 @@ use unflake_core::test::TestId;
 
 use crate::maven::archive::{Archive, split};
 use crate::maven::capture::{CaptureError, capture};
+use crate::maven::looking::{Looking, options, version};
 use crate::maven::module::Module;
 use crate::protocol::Command;
 
@@ -27,10 +29,24 @@ pub(crate) const JAR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runner.j
 const MAIN: &str = "unflake.junit.Main";
 
 /// Starts a JVM without our variables in its environment: Java cannot take them out by itself. A watched
-/// one logs the classes that it loads.
-const BOOTSTRAP: &str = r#"channel=$UNFLAKE_CHANNEL; vm=$UNFLAKE_VM; watch=$UNFLAKE_WATCH; java=$1; shift
-unset UNFLAKE_CHANNEL UNFLAKE_VM UNFLAKE_WATCH
+/// one logs the classes that it loads, one whose state is looked at those that it initialises. To see what
+/// writes it, a debugger of ours is started first and says where it listens; it ends with the JVM. Without one,
+/// as with a JDK that has no such module, the JVM runs by itself.
+const BOOTSTRAP: &str = r#"channel=$UNFLAKE_CHANNEL; vm=$UNFLAKE_VM; watch=$UNFLAKE_WATCH; look=$UNFLAKE_LOOK
+java=$1; shift
+unset UNFLAKE_CHANNEL UNFLAKE_VM UNFLAKE_WATCH UNFLAKE_LOOK
 if [ -n "$watch" ]; then set -- "-Xlog:class+load=info:file=$channel/$vm.classes:none" "$@"; fi
+if [ -n "$look" ]; then
+  set -- "-Xlog:class+init=info:file=$channel/$vm.initialised:none:filecount=0" "$@"
+fi
+if [ "$look" = writes ]; then
+  at=$(JAVA_TOOL_OPTIONS= JDK_JAVA_OPTIONS= "$java" -Xshare:auto -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \
+    --add-modules jdk.jdi,jdk.jdwp.agent -cp "$channel/runner.jar" unflake.debugger.Main \
+    </dev/null 2>/dev/null &)
+  case $at in
+    127.0.0.1:*) set -- "-agentlib:jdwp=transport=dt_socket,server=n,suspend=y,address=$at" "$@" ;;
+  esac
+fi
 exec "$java" "$@" "$channel" "$vm""#;
 
 /// A module of a Maven build.
@@ -52,6 +68,8 @@ pub struct Project {
     pub only: Vec<TestId>,
     /// Whether its fresh VMs write down the classes that they load.
     pub lists_classes: bool,
+    /// What is looked for in its VMs.
+    pub looking: Looking,
 }
 
 impl Project {
@@ -133,8 +151,12 @@ impl Project {
             process.arg(format!("-Djava.io.tmpdir={temporary}"));
             process.env("TMPDIR", temporary);
         }
-        if is_watched && !is_java_8(&module.java) {
+        let version = version(&module.java);
+        if is_watched && version != Some(8) {
             process.env("UNFLAKE_WATCH", "yes");
+        }
+        if let Some(word) = self.looking.word().filter(|_| version != Some(8)) {
+            process.env("UNFLAKE_LOOK", word).args(options(version));
         }
         process.args(&own);
         process.args(self.classpath_args(folder, shared.is_some())?);
@@ -158,6 +180,15 @@ impl Project {
                 .map(|(name, value)| (name, self.place(value))),
         );
         Ok(process)
+    }
+
+    /// Why nobody can see what writes the state of its VMs.
+    pub(crate) fn why_no_places(&self) -> Option<&'static str> {
+        let has_debugger = |arg: &String| arg.contains("jdwp");
+        if self.module.jvm_args.iter().any(has_debugger) {
+            return Some("the project's own settings start the JVM with a debugger");
+        }
+        (version(&self.module.java) == Some(8)).then_some("it takes a JDK after 8")
     }
 
     /// Whether an archive of classes is worth a try.
@@ -257,14 +288,6 @@ fn wishes(start: &Command) -> (bool, bool, bool) {
         | Command::Fork { .. }
         | Command::Finish {} => (false, true, false),
     }
-}
-
-/// Whether a JDK is too old to log what it loads into a file; it says so beside its programs.
-fn is_java_8(java: &Utf8Path) -> bool {
-    let home = java.parent().and_then(Utf8Path::parent);
-    let release = home.map(|home| fs::read_to_string(home.join("release")));
-    // A JDK that does not say its version is newer than those that do not need to.
-    release.is_some_and(|text| text.is_ok_and(|text| text.contains("JAVA_VERSION=\"1.")))
 }
 
 /// Linux takes no argument of 128 KiB.

@@ -7,6 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::test::TestId;
 
 use crate::maven;
+use crate::maven::looking::Looking;
 use crate::protocol::{Collected, Command};
 use crate::pytest;
 use crate::pytest::Setup;
@@ -92,6 +93,14 @@ impl Project {
         matches!(self, Self::Pytest(_))
     }
 
+    /// Why its runner cannot say which lines write the state; `None` if it may be able to.
+    pub(crate) fn why_no_places(&self) -> Option<&'static str> {
+        match self {
+            Self::Pytest(_) => None,
+            Self::Maven(project) => project.why_no_places(),
+        }
+    }
+
     /// Whether a VM can be copied; else every fresh VM is a new process.
     pub(crate) fn can_copy(&self) -> bool {
         matches!(self, Self::Pytest(_))
@@ -119,6 +128,14 @@ impl Project {
         match self {
             Self::Pytest(_) => {}
             Self::Maven(project) => project.lists_classes = lists_classes,
+        }
+    }
+
+    /// What is looked for in the VMs that are started from now on.
+    pub(crate) fn look_for(&mut self, looking: Looking) {
+        match self {
+            Self::Pytest(_) => {}
+            Self::Maven(project) => project.looking = looking,
         }
     }
 

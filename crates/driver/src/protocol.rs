@@ -248,6 +248,9 @@ pub(crate) enum Message {
     Located {
         /// One for each piece.
         places: Vec<WirePlace>,
+        /// Why nobody could look, if so.
+        #[serde(default)]
+        why: Option<String>,
     },
     /// A copy of the VM was made.
     Forked {},

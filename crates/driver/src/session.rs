@@ -81,6 +81,8 @@ pub struct Session {
     pub(crate) home: Home,
     /// Why a pass says nothing about the failures of some VMs.
     pub(crate) doubts: HashMap<VmId, Doubt>,
+    /// Whether nobody sees what writes the state of VMs, and that was said.
+    pub(crate) is_blind_to_writes: bool,
     folder: Utf8PathBuf,
     events: Sender<Event>,
 }
@@ -158,6 +160,7 @@ impl Session {
             spent_at_base: Duration::ZERO,
             home: Home::of(&wish.project),
             doubts: HashMap::new(),
+            is_blind_to_writes: false,
             wish,
             folder,
             events,

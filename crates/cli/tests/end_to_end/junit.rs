@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
@@ -39,6 +39,8 @@ struct Expected {
     latent: Vec<String>,
     #[serde(default)]
     state: BTreeMap<String, String>,
+    #[serde(default)]
+    written: BTreeMap<String, String>,
 }
 
 /// Whether there is a Maven. Without it a test is a printed skip on a laptop and a failure in CI.
@@ -57,7 +59,15 @@ pub(crate) fn has_maven() -> bool {
 
 /// unflake on a Maven project, with a folder that outlives every copy of it and a cache of its own.
 pub(crate) fn unflake(project: &Project, outside: &Path, arguments: &[&str]) -> Run {
+    unflake_on(None, project, outside, arguments)
+}
+
+/// The same with another JDK than Maven's own.
+fn unflake_on(jdk: Option<&Path>, project: &Project, outside: &Path, arguments: &[&str]) -> Run {
     let mut command = project.unflake(arguments);
+    if let Some(jdk) = jdk {
+        command.env("JAVA_HOME", jdk);
+    }
     command
         .env("UNFLAKE_TEST_FOLDER", outside)
         .env("XDG_CACHE_HOME", outside.join("cache"));
@@ -66,11 +76,15 @@ pub(crate) fn unflake(project: &Project, outside: &Path, arguments: &[&str]) -> 
 
 /// Builds the tests, one project at a time: Maven's local repository is not made for several at once.
 pub(crate) fn build(project: &Project, outside: &Path, arguments: &[&str]) -> Run {
+    build_on(None, project, outside, arguments)
+}
+
+fn build_on(jdk: Option<&Path>, project: &Project, outside: &Path, arguments: &[&str]) -> Run {
     static ONE: Mutex<()> = Mutex::new(());
     let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = vec!["list"];
     all.extend(arguments);
-    let run = unflake(project, outside, &all);
+    let run = unflake_on(jdk, project, outside, &all);
     drop(one);
     run
 }
@@ -81,22 +95,59 @@ fn every_junit_fixture_gets_its_planted_verdicts() {
         return;
     }
     check_all(find_cases("junit"), |case| {
-        check(case).map_err(|trouble| format!("--- {}\n{trouble}", case.display()))
+        check(case, None).map_err(|trouble| format!("--- {}\n{trouble}", case.display()))
     });
 }
 
-fn check(case: &Path) -> Result<(), String> {
+#[test]
+fn a_jdk_after_21_names_the_same_state_and_writers() {
+    let Some(jdk) = has_maven().then(find_new_jdk).flatten() else {
+        writeln!(std::io::stderr(), "skipped: there is no JDK after 21")
+            .expect("standard error is open");
+        return;
+    };
+    let cases = find_cases("junit").into_iter();
+    let cases: Vec<PathBuf> = cases
+        .filter(|case| case.ends_with("state") || case.ends_with("writes"))
+        .collect();
+    if cases.is_empty() {
+        return; // Another fixture is wanted.
+    }
+    check_all(cases, |case| {
+        check(case, Some(&jdk)).map_err(|trouble| format!("--- {}\n{trouble}", case.display()))
+    });
+}
+
+/// A JDK after 21 beside the one on the path.
+fn find_new_jdk() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let java = std::env::split_paths(&path)
+        .map(|folder| folder.join("java"))
+        .find(|java| java.is_file())?;
+    let home = java.canonicalize().ok()?.parent()?.parent()?.to_owned();
+    let beside = fs::read_dir(home.parent()?).ok()?.filter_map(Result::ok);
+    let mut homes: Vec<PathBuf> = beside.map(|entry| entry.path()).collect();
+    homes.sort();
+    homes.into_iter().find(|home| {
+        let release = fs::read_to_string(home.join("release")).unwrap_or_default();
+        let version = release.split("JAVA_VERSION=\"").nth(1).unwrap_or_default();
+        let version = version.split(['.', '"', '-']).next().unwrap_or_default();
+        version.parse::<u32>().is_ok_and(|version| version > 21)
+    })
+}
+
+fn check(case: &Path, jdk: Option<&Path>) -> Result<(), String> {
     let truth = fs::read_to_string(case.join("expected.toml")).unwrap();
     let expected: Expected = toml::from_str(&truth).map_err(|error| error.to_string())?;
     let project = Project::copy_of(case);
     let outside = TempDir::with_prefix("unflake-test-").unwrap();
     let mut all = vec![expected.verb.as_str(), "--format", "json"];
     all.extend(expected.args.iter().map(String::as_str));
-    let built = build(&project, outside.path(), &[]);
+    let built = build_on(jdk, &project, outside.path(), &[]);
     if built.code != Some(0) {
         return Err(format!("cannot list the tests: {}", built.stderr));
     }
-    let run = unflake(&project, outside.path(), &all);
+    let run = unflake_on(jdk, &project, outside.path(), &all);
     let report: Value = serde_json::from_str(&run.stdout)
         .map_err(|error| format!("{error}: {}\n{}", run.stdout, run.stderr))?;
     let mut troubles = Vec::new();
@@ -150,6 +201,12 @@ fn check(case: &Path) -> Result<(), String> {
         let shown: Vec<String> = pieces.iter().map(describe_piece).collect();
         compare(&format!("state of {id}"), &shown, &vec![planted.clone()]);
     }
+    for (id, planted) in &expected.written {
+        let finding = findings.iter().find(|finding| finding["id"] == *id);
+        let shown = finding.map(|one| one["cause"]["shown"][0].clone());
+        let written = shown.map_or_else(String::new, |piece| describe_write(&piece));
+        compare(&format!("written of {id}"), &written, planted);
+    }
     for part in &expected.notes {
         let notes = report["notes"].to_string();
         compare(&format!("notes: {notes}"), &notes.contains(part), &true);
@@ -180,6 +237,14 @@ fn describe_piece(piece: &Value) -> String {
     let part = |key: &str| piece[key].as_str().unwrap_or("nothing").to_owned();
     let [kind, path] = ["kind", "path"].map(part);
     format!("{kind} {path}: {} → {}", part("before"), part("after"))
+}
+
+fn describe_write(place: &Value) -> String {
+    if place["file"].is_null() {
+        return "not seen".to_owned();
+    }
+    let [file, function] = ["file", "function"].map(|key| text(&place[key]));
+    format!("{file}:{} ({function})", place["line"])
 }
 
 fn text(value: &Value) -> String {

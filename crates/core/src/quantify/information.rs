@@ -206,6 +206,10 @@ mod tests {
         let broken = belief.after(Sample::new(1_000_000, 1_000_000));
         assert!(broken.broken_probability() > 0.999_999 && broken.gain().is_finite());
         let healthy = belief.after(Sample::new(0, 1_000_000));
-        assert!(healthy.broken_probability() < 1e-9 && healthy.gain() >= 0.0 && healthy.on(1).gain() > 0.0);
+        assert!(
+            healthy.broken_probability() < 1e-9
+                && healthy.gain() >= 0.0
+                && healthy.on(1).gain() > 0.0
+        );
     }
 }

@@ -38,7 +38,8 @@ final class Guest {
 
     /** Obeys commands until there are no more. */
     void obey() {
-        for (Map<String, Object> command = channel.next(); command != null; command = channel.next()) {
+        for (Map<String, Object> next = channel.next(); next != null; next = channel.next()) {
+            Map<String, Object> command = next;
             String what = String.valueOf(command.get("do"));
             switch (what) {
                 case "start":
@@ -63,8 +64,8 @@ final class Guest {
                     compare();
                     break;
                 case "locate":
-                    // Where it was written is not seen here.
-                    channel.say("say", "located", "places", new ArrayList<>());
+                    new Writers(channel, sources()).locate(state(), (List<?>) command.get("keys"),
+                            () -> run(tests(command), false));
                     break;
                 case "fork":
                     channel.say("say", "unforked", "vm", command.get("vm"), "why", "a JVM cannot be copied");
@@ -270,7 +271,8 @@ final class Guest {
         if (state == null) {
             List<String> folders = folders();
             String own = "used-" + Integer.toHexString(only.hashCode());
-            state = new State(folders, new File(folder, own).toPath());
+            state = new State(folders, new File(folder, own).toPath(),
+                    new File(folder, vm + ".initialised"));
         }
         return state;
     }

@@ -26,7 +26,7 @@ final class Look {
     private static final int DEEPEST = 6;
     private static final int MOST = 20000;
 
-    /** Null if the JDK does not let us look: then neither static fields nor thread locals are seen. */
+    /** Null if the JDK does not let us look: then thread locals are not seen. */
     private final Memory memory;
     private final Map<String, Seen> seen = new LinkedHashMap<>();
     private final Set<String> unseen = new LinkedHashSet<>();
@@ -82,7 +82,7 @@ final class Look {
         try {
             field.setAccessible(true);
             value = field.get(holder);
-        } catch (ReflectiveOperationException | RuntimeException closed) {
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError closed) {
             unseen.add(path);
             return;
         }
@@ -133,7 +133,7 @@ final class Look {
     }
 
     /** What is in a container of the JDK; null for anything else. */
-    private static List<Object> elements(Object value) {
+    static List<Object> elements(Object value) {
         List<Object> elements = new ArrayList<>();
         boolean isPlain = value.getClass().getName().startsWith("java.util.")
                 && !value.getClass().getSimpleName().startsWith("Weak");
@@ -164,35 +164,38 @@ final class Look {
     }
 
     private void defaults() {
-        put("default:locale", new Seen("default", "the default locale", Locale.getDefault()) {
-            @Override
-            void restore(Object old) {
-                Locale.setDefault((Locale) old);
-            }
-        });
-        put("default:zone", new Seen("default", "the default time zone", TimeZone.getDefault().getID()) {
-            @Override
-            void restore(Object old) {
-                TimeZone.setDefault(TimeZone.getTimeZone((String) old));
-            }
-        });
+        put("default:locale", new Seen.Default("the default locale", Locale.class, Locale.getDefault()));
+        put("default:zone", new Seen.Default("the default time zone", TimeZone.class, TimeZone.getDefault().getID()));
     }
 
     /** Those that a static field leads to, as this thread has them. */
     @SuppressWarnings("unchecked")
     private void threadLocals() {
-        Object map = memory.read(Thread.currentThread(), "threadLocals");
-        Object table = memory.read(map, "table");
-        int count = table == null ? 0 : Array.getLength(table);
-        for (int i = 0; i < count; i++) {
-            Object entry = Array.get(table, i);
-            Object local = memory.read(entry, "referent");
-            String path = local == null ? null : locals.get(local);
+        for (Map.Entry<Object, Object> entry : memory.locals().entrySet()) {
+            String path = locals.get(entry.getKey());
             if (path != null) {
-                Object value = memory.read(entry, "value");
-                put("local:" + path, new Seen.OfThread(path, (ThreadLocal<Object>) local, value));
+                Object value = entry.getValue();
+                put("local:" + path, new Seen.OfThread(path, (ThreadLocal<Object>) entry.getKey(), value, memory));
                 inside(path, value, 1);
             }
         }
+    }
+
+    /** A piece by its key; one that is not there now, as it would be without a value, or null if it is not known. */
+    @SuppressWarnings("unchecked")
+    Seen piece(String key) {
+        Seen known = seen.get(key);
+        String path = key.substring(key.indexOf(':') + 1);
+        if (known == null && key.startsWith("property:")) {
+            return new Seen.Property(path, null);
+        }
+        if (known == null && key.startsWith("local:")) {
+            for (Map.Entry<Object, String> local : locals.entrySet()) {
+                if (local.getValue().equals(path)) {
+                    return new Seen.OfThread(path, (ThreadLocal<Object>) local.getKey(), null, memory);
+                }
+            }
+        }
+        return known;
     }
 }

@@ -3,9 +3,12 @@ package unflake.junit;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.TimeZone;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -30,6 +33,28 @@ abstract class Seen {
 
     /** Puts the value back; null for one that was not there. */
     abstract void restore(Object old) throws ReflectiveOperationException;
+
+    /** What it holds now. */
+    abstract Object current() throws ReflectiveOperationException;
+
+    /** Whether it is not as it was seen. */
+    boolean hasChanged() throws ReflectiveOperationException {
+        return !isSame(value, current());
+    }
+
+    /**
+     * Where a debugger can see it being changed: {@code field}, {@code method} or {@code changers} for all methods
+     * that may change it; a class; a member or null; the only object that matters, or null for any.
+     */
+    abstract List<Object[]> spots();
+
+    static List<Object[]> spots(Object[]... all) {
+        return Arrays.asList(all);
+    }
+
+    static Object[] spot(String how, Class<?> type, String member, Object holder) {
+        return new Object[] {how, type, member, holder};
+    }
 
     /** Whether another sight of the same piece shows the same. */
     boolean isSame(Seen other) {
@@ -82,6 +107,22 @@ abstract class Seen {
         void restore(Object old) throws ReflectiveOperationException {
             field.set(holder, old);
         }
+
+        @Override
+        Object current() throws ReflectiveOperationException {
+            return field.get(holder);
+        }
+
+        @Override
+        List<Object[]> spots() {
+            List<Object[]> spots = new ArrayList<>();
+            spots.add(spot("field", field.getDeclaringClass(), field.getName(), holder));
+            for (String name : new String[] {"set", "setBoolean", "setInt", "setLong", "setDouble"}) {
+                // Reflection writes without being seen.
+                spots.add(spot("method", Field.class, name, null));
+            }
+            return spots;
+        }
     }
 
     /** What is in a collection, a map, an array or an atomic value. */
@@ -96,6 +137,18 @@ abstract class Seen {
         @Override
         boolean isRestorable() {
             return !holder.getClass().getName().matches(".*(Unmodifiable|Immutable|Empty|Singleton|Arrays\\$).*");
+        }
+
+        @Override
+        Object current() {
+            return new Contents(Look.elements(holder));
+        }
+
+        @Override
+        List<Object[]> spots() {
+            // Nobody sees a write to an array.
+            return holder.getClass().isArray() ? new ArrayList<>()
+                    : spots(spot("changers", holder.getClass(), null, holder));
         }
 
         @Override
@@ -153,15 +206,41 @@ abstract class Seen {
                 System.setProperty(path, (String) old);
             }
         }
+
+        @Override
+        Object current() {
+            return System.getProperty(path);
+        }
+
+        @Override
+        List<Object[]> spots() {
+            Object all = System.getProperties();
+            return spots(spot("changers", all.getClass(), null, all),
+                    spot("method", System.class, "setProperties", null));
+        }
     }
 
     /** The value that the tests' thread has of a thread local. */
     static final class OfThread extends Seen {
         private final ThreadLocal<Object> local;
+        private final Memory memory;
 
-        OfThread(String path, ThreadLocal<Object> local, Object value) {
+        OfThread(String path, ThreadLocal<Object> local, Object value, Memory memory) {
             super("thread local", path, value);
             this.local = local;
+            this.memory = memory;
+        }
+
+        @Override
+        Object current() {
+            return memory.locals().get(local);
+        }
+
+        @Override
+        List<Object[]> spots() {
+            return spots(spot("method", ThreadLocal.class, "set", local),
+                    spot("method", ThreadLocal.class, "remove", local),
+                    spot("method", ThreadLocal.class, "setInitialValue", local));
         }
 
         @Override
@@ -171,6 +250,35 @@ abstract class Seen {
             } else {
                 local.set(old);
             }
+        }
+    }
+
+    /** The default locale or the default time zone, which is told by its name. */
+    static final class Default extends Seen {
+        private final Class<?> type;
+
+        Default(String path, Class<?> type, Object value) {
+            super("default", path, value);
+            this.type = type;
+        }
+
+        @Override
+        void restore(Object old) {
+            if (type == Locale.class) {
+                Locale.setDefault((Locale) old);
+            } else {
+                TimeZone.setDefault(TimeZone.getTimeZone((String) old));
+            }
+        }
+
+        @Override
+        Object current() {
+            return type == Locale.class ? Locale.getDefault() : TimeZone.getDefault().getID();
+        }
+
+        @Override
+        List<Object[]> spots() {
+            return spots(spot("method", type, "setDefault", null));
         }
     }
 }

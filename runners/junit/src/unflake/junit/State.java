@@ -22,24 +22,29 @@ final class State {
     private final List<String> folders;
     private final Path used;
     private final Memory memory = Memory.open();
+    private final InUse inUse;
     private final Set<Class<?>> atMark = new LinkedHashSet<>();
     private Look marked;
 
-    /** The classes are in `folders`; `used` is the file with the names. */
-    State(List<String> folders, Path used) {
+    /** The classes are in `folders`; `used` is the file with the names, `log` that of the JVM itself. */
+    State(List<String> folders, Path used, File log) {
         this.folders = folders;
         this.used = used;
+        this.inUse = new InUse(log, memory);
     }
 
     /** Remembers the state; tells what could not be looked into. */
     List<Object> mark() {
         List<Object> unseen = new ArrayList<>();
         atMark.clear();
-        if (memory == null) {
-            unseen.add("static fields and thread locals: a JDK after 21 does not say which classes are in use");
-        } else {
+        if (inUse.refresh()) {
             initialise(unseen);
             atMark.addAll(initialised());
+        } else {
+            unseen.add("static fields: the JVM does not say which classes are in use");
+        }
+        if (memory == null) {
+            unseen.add("thread locals: the JDK does not let them be read");
         }
         marked = new Look(memory);
         marked.all(atMark);
@@ -71,9 +76,7 @@ final class State {
         if (marked == null) {
             return pieces;
         }
-        if (memory != null) {
-            keepNames();
-        }
+        keepNames();
         Look now = new Look(memory);
         now.all(atMark);
         unseen.addAll(now.unseen());
@@ -131,6 +134,11 @@ final class State {
         }
     }
 
+    /** A piece as it was remembered; null if it is not known. */
+    Seen piece(String key) {
+        return marked == null ? null : marked.piece(key);
+    }
+
     private void keepNames() {
         Set<String> names = new TreeSet<>();
         for (Class<?> type : initialised()) {
@@ -146,6 +154,9 @@ final class State {
     /** The project's classes that are in use. To look for them loads others, and initialises none. */
     private Set<Class<?>> initialised() {
         Set<Class<?>> found = new LinkedHashSet<>();
+        if (!inUse.refresh()) {
+            return found;
+        }
         for (String folder : folders) {
             File root = new File(folder);
             if (root.isDirectory()) {
@@ -169,7 +180,7 @@ final class State {
                 try {
                     String full = prefix + name.substring(0, name.length() - ".class".length());
                     Class<?> type = Class.forName(full, false, State.class.getClassLoader());
-                    if (memory.isInitialised(type)) {
+                    if (inUse.has(type)) {
                         found.add(type);
                     }
                 } catch (ClassNotFoundException | LinkageError unusable) {
