@@ -98,7 +98,8 @@ def ask(command: list, folder: pathlib.Path) -> dict:
 
 
 def is_named(one: dict, causes: list) -> bool:
-    calls = [call for call in (one["call"], one.get("after")) if call]
+    # The wait is that of the finding, if somebody waited too short.
+    calls = [call for call in (one["call"], one.get("after"), one.get("wait")) if call]
     return any(f"{call['file']}:{call['line']} {call['callee']}" in causes for call in calls)
 
 

@@ -18,6 +18,7 @@ from unflake_trace_cache import Cache, settle
 from unflake_trace_calls import Calls
 from unflake_trace_children import Birth, Children, rewrite_script, settle_birth
 from unflake_trace_leftovers import difference, leftovers
+from unflake_trace_libraries import CALLED, instrument_library, library_path
 from unflake_trace_sites import FILES, PENDING, PREFIX, instrument
 from unflake_trace_strand import CLOCK, dispatch, quiet
 
@@ -128,6 +129,13 @@ class Tracer:
             self._calls.grow()
         return code
 
+    def load_library(self, path: str, file: str, make: Callable[[], Any]) -> Any:
+        """The code of a file of an installed package, in which some calls are told."""
+        code = self._cache.load(path, file, make)
+        if self._calls is not None:
+            self._calls.grow()
+        return code
+
     def compile(self, source: Any, path: str, file: str) -> Any:
         tree = ast.parse(source, filename=path)
         instrument(tree, file)
@@ -208,11 +216,17 @@ class Finder:
             if spec is None:
                 continue
             if type(spec.loader) is SourceFileLoader and spec.origin:
-                file = self._tracer.inside(spec.origin)
-                if file is not None:
-                    spec.loader = Loader(spec.loader.name, spec.loader.path, file, self._tracer)
+                self._take_over(spec)
             return spec
         return None
+
+    def _take_over(self, spec: Any) -> None:
+        file, found = self._tracer.inside(spec.origin), spec.loader
+        library = library_path(spec.origin) if file is None else None
+        if file is not None:
+            spec.loader = Loader(found.name, found.path, file, self._tracer)
+        elif library is not None:
+            spec.loader = LibraryLoader(found.name, found.path, library, self._tracer)
 
 
 class Loader(SourceFileLoader):
@@ -228,3 +242,20 @@ class Loader(SourceFileLoader):
 
     def source_to_code(self, data: Any, path: Any, **_options: Any) -> Any:  # type: ignore[override]
         return self._tracer.compile(data, path, self._file)
+
+
+class LibraryLoader(SourceFileLoader):
+    """Loads a module of an installed package, rewritten where it asks clocks and the like."""
+
+    def __init__(self, name: str, path: str, file: str, tracer: Tracer) -> None:
+        super().__init__(name, path)
+        self._file, self._tracer = file, tracer
+
+    def get_code(self, fullname: str) -> Any:
+        path = self.get_filename(fullname)
+        source = self.get_data(path)
+        if not CALLED.search(source):
+            return super().get_code(fullname)
+        return self._tracer.load_library(
+            path, self._file, lambda: instrument_library(source, path, self._file)
+        )

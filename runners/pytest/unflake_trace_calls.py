@@ -216,7 +216,7 @@ class Calls:
     def _put_place(self, number: int, place: Place) -> None:
         file, caller = printable(place.file), printable(place.caller)
         lines = place.line, place.last_line, place.column
-        self._queue.append((PLACE, number, file, *lines, caller, place.inside))
+        self._queue.append((PLACE, number, file, *lines, caller, place.inside, int(place.is_library)))
 
     def wait_site(self, place: int, value: Any) -> int:
         name = value.__qualname__ if type(value) is CoroutineType else class_name(type(value))

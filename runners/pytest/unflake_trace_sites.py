@@ -54,6 +54,8 @@ class Place(NamedTuple):
     is_async: bool
     # Of `a.m(x)`, the `m` that is really looked up.
     attribute: str
+    # Whether it is in an installed package.
+    is_library: bool = False
 
 
 # By their numbers.
@@ -76,6 +78,8 @@ def instrument(tree: ast.Module, file: str) -> None:
 
 
 class Rewriter(ast.NodeTransformer):
+    is_library = False
+
     def __init__(self, file: str, suspending: Set[int], places: List[Place]) -> None:
         self._file, self._suspending, self._places = file, suspending, places
         self._names: List[str] = []
@@ -240,7 +244,8 @@ class Rewriter(ast.NodeTransformer):
         if attribute.startswith("__") and not attribute.endswith("__") and self._classes:
             attribute = f"_{self._classes[-1].lstrip('_')}{attribute}"
         place = (self._file, node.lineno, node.end_lineno or node.lineno, node.col_offset + 1)
-        self._places.append(Place(*place, caller, self._inside, self._is_async, attribute))
+        found = Place(*place, caller, self._inside, self._is_async, attribute, self.is_library)
+        self._places.append(found)
         return len(self._places) - 1
 
 

@@ -24,6 +24,8 @@ MOST_CAUGHT, MOST_LINES = 10_000, 40
 # So many nanoseconds pass before it is looked whether there is enough to write.
 PAUSE = 20_000_000
 NOTHING = object()
+# In the place of a site: the call is not told.
+SILENT = -1
 # Where those do not find it who freeze time in all modules.
 CLOCK = (time.perf_counter_ns,)
 
@@ -110,6 +112,10 @@ class Strand:
 
     def _find(self, place: int, module: str, name: str) -> int:
         site, kind = self.calls.site(place, module, name)
+        if kind == PLAIN and PLACES[place].is_library:
+            # It only has the name of something else: nothing of this place is told, now or later.
+            self.left[place] = self._memory.limits[place] = 0
+            return SILENT
         if kind != PLAIN and self._memory.limits[place] == MOST_PLAIN:
             self._memory.limits[place] += MORE_OTHERS
             self.left[place] += MORE_OTHERS
@@ -131,7 +137,7 @@ class Strand:
         if min(self.left, default=0) >= 0:
             return
         for place, left in enumerate(self.left):
-            if left < 0:
+            if left < 0 and not PLACES[place].is_library:
                 yield (self.sites[place], -left, *self.changes.get(place, (0, 0)))
 
 
@@ -168,6 +174,8 @@ def make_beginnings(strand: Strand) -> Dict[str, Callable[..., Any]]:
         return ~place
 
     def told(place: int, site: int, receiver: int) -> int:
+        if site == SILENT:
+            return 0
         left[place] -= 1
         now = clock()
         extend((site, now, receiver))

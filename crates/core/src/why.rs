@@ -6,7 +6,9 @@
 
 mod categorize;
 pub mod category;
+pub mod difference;
 pub mod enough;
+mod folding;
 pub mod fuzz;
 pub mod ledger;
 mod pairs;

@@ -65,6 +65,7 @@ pub mod survey;
 mod suspecting;
 mod trace_csv;
 mod trace_events;
+mod trace_fields;
 pub mod trace_file;
 mod trace_records;
 pub mod triage;

@@ -50,6 +50,7 @@ const RUNNER: &[(&str, &str)] = &runner![
     "unflake_trace_file.py",
     "unflake_trace_kinds.py",
     "unflake_trace_leftovers.py",
+    "unflake_trace_libraries.py",
     "unflake_trace_sites.py",
     "unflake_trace_strand.py",
     "unflake_trace_values.py",

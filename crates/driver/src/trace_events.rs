@@ -24,6 +24,8 @@ pub(crate) struct Place {
     pub(crate) caller: Arc<str>,
     /// The place of the call in whose arguments this one stands.
     pub(crate) inside: Option<Arc<Place>>,
+    /// Whether it is in an installed package.
+    pub(crate) is_library: bool,
 }
 
 /// What is called at a place.
@@ -40,6 +42,8 @@ pub(crate) struct Spot {
 pub(crate) trait Names {
     /// The site of a number.
     fn spot(&self, number: u64) -> Result<Spot, String>;
+    /// The site of what a package calls while a call of the project's is under way.
+    fn on_behalf(&mut self, called: &Spot, around: &Spot) -> Result<Spot, String>;
     /// A thread, by its place in the trace's list.
     fn thread(&self, number: u64) -> Result<u32, String>;
     /// The file that is a text.
@@ -95,7 +99,15 @@ impl Pairing {
             }
             CAUGHT => self.caught = (second, names.value(third)?),
             LINE => self.leave_line(names.file(unsigned(third)?)?, second),
-            site if site < CAUGHT => self.begin(names.spot(site)?, second, third),
+            site if site < CAUGHT => {
+                let mut spot = names.spot(site)?;
+                if spot.place.is_library
+                    && let Some(around) = self.around()
+                {
+                    spot = names.on_behalf(&spot, around)?;
+                }
+                self.begin(spot, second, third);
+            }
             begun if begun >= FIRST_TIME => {
                 let value = names.value(third)?;
                 self.end(begun, second, value);
@@ -114,6 +126,12 @@ impl Pairing {
             self.leave(self.last, None);
         }
         self.stack.clear();
+    }
+
+    /// The innermost call of the project's that is under way.
+    fn around(&self) -> Option<&Spot> {
+        let mut open = self.stack.iter().rev().map(|open| &open.spot);
+        open.find(|spot| !spot.place.is_library)
     }
 
     fn begin(&mut self, spot: Spot, now: u64, receiver: i64) {

@@ -9,7 +9,8 @@ use flate2::read::ZlibDecoder;
 use unflake_core::why::trace::Trace;
 
 use crate::trace_csv::read_csv;
-use crate::trace_records::{Reader, le_u32};
+use crate::trace_fields::le_u32;
+use crate::trace_records::Reader;
 
 const MAGIC: &[u8] = b"UNFLAKE-TRACE";
 const VERSION: u8 = 2;
@@ -250,6 +251,50 @@ mod tests {
                 (10, true, Some("E")),
                 (0, false, Some("40")),
                 (0, false, Some("f")),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_package_asks_counts_as_asked_by_the_call_under_way() {
+        let more = r#"[[2, 1, "site-packages/lib/a.py", 5, 5, 3, "token", null, 1], [3, 1, 1, "random", 2],
+            [2, 2, "f", 4, 4, 3, "outer", null, 0], [3, 2, 2, "lib.a.token", 0]]"#;
+        let times: Vec<i64> = (0..9).map(|step| START + step * 10).collect();
+        let data = file(&[
+            records(MAIN),
+            records(more),
+            events(
+                7,
+                &[
+                    [2, times[0], 0],
+                    [1, times[1], 0],
+                    [times[1], times[2], 7],
+                    [times[0], times[3], 7],
+                    // Nothing of the project's is under way.
+                    [1, times[4], 0],
+                    [times[4], times[5], 9],
+                ],
+            ),
+            records("[[9, 6]]"),
+        ]);
+        let trace = read(&data).unwrap().trace;
+        let told: Vec<_> = trace
+            .calls
+            .iter()
+            .map(|call| &trace.sites[call.site as usize])
+            .map(|site| (site.to_string(), site.callee.as_str(), site.kind))
+            .collect();
+        let inside = "random (in lib/a.py:5)";
+        assert_eq!(
+            told,
+            [
+                ("f:4".to_owned(), "lib.a.token", Kind::Plain),
+                ("f:4".to_owned(), inside, Kind::Randomness),
+                (
+                    "site-packages/lib/a.py:5".to_owned(),
+                    "random",
+                    Kind::Randomness
+                ),
             ]
         );
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use unflake_core::why::trace::{Call, CallResult, Kind, Site, Thread, Trace};
 
 use crate::trace_events::{Names, Pairing, Place, Spot};
+use crate::trace_fields::{Fields, find, fits, le_u32};
 use crate::trace_file::Recorded;
 
 /// Bytes of the three numbers of an event.
@@ -50,6 +51,8 @@ pub(crate) struct Reader {
     processes: HashMap<u32, Process>,
     /// Threads that a thread of another process has started, and its name.
     adopted: Vec<(u32, String)>,
+    /// Sites of what packages call on the project's behalf: by what they call, and by the project's site.
+    on_behalf: HashMap<(u32, u32), u32>,
     counted_calls: u64,
 }
 
@@ -141,6 +144,8 @@ impl Reader {
             inside: around
                 .map(|around| find(&told.places, around, "place").cloned())
                 .transpose()?,
+            // Other tracers need not tell it.
+            is_library: fields.has(8) && fields.number(8)? == 1,
         };
         told.places.insert(place.number, Arc::new(place));
         Ok(())
@@ -167,6 +172,28 @@ impl Reader {
         });
         told.spots.insert(fields.number(1)?, spot);
         Ok(())
+    }
+
+    /// What a package calls while a call of the project's is under way counts as called there.
+    fn on_behalf(&mut self, called: &Spot, around: &Spot) -> Result<Spot, String> {
+        let key = (called.site, around.site);
+        let site = if let Some(known) = self.on_behalf.get(&key) {
+            *known
+        } else {
+            let own = self.trace.sites[called.site as usize].clone();
+            let mut site = self.trace.sites[around.site as usize].clone();
+            let (_, file) = own.file.split_once('/').unwrap_or(("", &own.file));
+            site.callee = format!("{} (in {file}:{})", own.callee, own.line);
+            site.kind = own.kind;
+            let number = fits(self.trace.sites.len() as u64)?;
+            self.trace.sites.push(site);
+            self.on_behalf.insert(key, number);
+            number
+        };
+        Ok(Spot {
+            site,
+            ..called.clone()
+        })
     }
 
     fn thread(&mut self, told: &mut Process, fields: &Fields<'_>) -> Result<(), String> {
@@ -332,6 +359,10 @@ impl Names for Naming<'_> {
         find(&self.told.spots, number, "site").cloned()
     }
 
+    fn on_behalf(&mut self, called: &Spot, around: &Spot) -> Result<Spot, String> {
+        self.reader.on_behalf(called, around)
+    }
+
     fn thread(&self, number: u64) -> Result<u32, String> {
         find(&self.told.threads, number, "thread").copied()
     }
@@ -344,57 +375,4 @@ impl Names for Naming<'_> {
     fn value(&mut self, code: i64) -> Result<Option<u32>, String> {
         self.reader.value(self.told, code)
     }
-}
-
-/// A record: the first field says what it is.
-struct Fields<'a>(&'a [Value]);
-
-impl Fields<'_> {
-    fn field(&self, at: usize) -> Result<&Value, String> {
-        self.0
-            .get(at)
-            .ok_or_else(|| "a record is too short".to_owned())
-    }
-
-    fn number(&self, at: usize) -> Result<u64, String> {
-        let found = self.field(at)?;
-        found
-            .as_u64()
-            .ok_or_else(|| format!("{found} is no number"))
-    }
-
-    fn signed(&self, at: usize) -> Result<i64, String> {
-        let found = self.field(at)?;
-        found
-            .as_i64()
-            .ok_or_else(|| format!("{found} is no number"))
-    }
-
-    fn optional(&self, at: usize) -> Result<Option<u64>, String> {
-        if self.field(at)?.is_null() {
-            return Ok(None);
-        }
-        self.number(at).map(Some)
-    }
-
-    fn text(&self, at: usize) -> Result<&str, String> {
-        let found = self.field(at)?;
-        found.as_str().ok_or_else(|| format!("{found} is no text"))
-    }
-}
-
-fn fits(number: u64) -> Result<u32, String> {
-    u32::try_from(number).map_err(|_| format!("{number} is too large"))
-}
-
-/// Something that was told before.
-fn find<'a, T>(told: &'a HashMap<u64, T>, number: u64, what: &str) -> Result<&'a T, String> {
-    told.get(&number)
-        .ok_or_else(|| format!("it has no {what} {number}"))
-}
-
-/// Four bytes as a number; zero if they are not there.
-pub(crate) fn le_u32(bytes: &[u8], at: usize) -> u32 {
-    let found = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
-    found.map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }

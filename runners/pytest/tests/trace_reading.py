@@ -96,7 +96,7 @@ class Process:
 
     def put(self, opened: Open, end: int, is_raised: bool, value: Optional[str]) -> None:
         place, callee, kind = self.sites[opened.site]
-        file, line, _, column, caller, _ = self.places[place]
+        file, line, _, column, caller, _, _ = self.places[place]
         texts = file, line, column, caller, callee, kind
         thread = self.threads[opened.thread][0]
         self.calls.append(Called(opened.start, *texts, thread, opened.receiver, is_raised, value, end))

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use unflake_core::sequential::Tally;
+use unflake_core::why::difference::{Difference, Spot};
 use unflake_core::why::fuzz::{Culprits, Moment, Point};
-use unflake_core::why::ranking::{Difference, Spot};
 use unflake_driver::fuzzing::Fuzzed;
 
 use crate::printable::printable;

@@ -4,8 +4,8 @@ use std::fs;
 
 use camino::Utf8Path;
 use unflake_core::sequential::Tally;
+use unflake_core::why::difference::{Difference, Spot, Spread};
 use unflake_core::why::predicate::{Claim, Held};
-use unflake_core::why::ranking::{Difference, Spot, Spread};
 use unflake_core::why::trace::Kind;
 
 use crate::printable::printable;
@@ -17,6 +17,8 @@ use crate::why::{Answer, Explained, Ranked, delays};
 const AROUND: usize = 1;
 /// So many calls that vary by themselves are named.
 const MOST_SOURCES: usize = 5;
+/// So many further calls of two threads that race are named.
+const MOST_ALIKE: usize = 2;
 /// Times that differ by more microseconds are shown.
 const TOLD_TIME: f64 = 1000.0;
 
@@ -182,6 +184,13 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
         format!("{number}. {place}: {}", sentence(difference)),
         format!("   {}", counts(difference, answer.passing, failing)),
     ];
+    if let Some(source) = difference.follows {
+        // Where to look is what it follows from: a line or two will do.
+        lines.push(format!(
+            "   it may only follow from {source}: both differ in the same runs"
+        ));
+        return lines;
+    }
     if let Some(root) = &answer.root {
         lines.extend(source(root, &spot.site.file, spot.site.line));
         if let Some(other) = &difference.other {
@@ -213,15 +222,45 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
             "   it takes {usual} in passing and {odd} in failing runs (medians)"
         ));
     }
-    if let Some(source) = difference.follows {
-        lines.push(format!(
-            "   it may only follow from {source}: both differ in the same runs"
-        ));
-    }
+    lines.extend(belongs(difference));
     if let Some(category) = difference.category {
         let remedy = category.remedy();
         lines.push(format!(
             "   category: {category}; what usually helps: {remedy}"
+        ));
+    }
+    lines
+}
+
+/// What is part of the same finding, and where.
+fn belongs(difference: &Difference) -> Vec<String> {
+    let mut lines = Vec::new();
+    let place = |spot: &Spot| printable(&spot.site.to_string());
+    let call = |spot: &Spot| format!("{} `{}`", place(spot), printable(&spot.site.callee));
+    if let Some(origin) = &difference.origin {
+        let place = place(origin);
+        lines.push(format!(
+            "   it comes from the order in which {place} goes through a set"
+        ));
+    }
+    if let Some(wait) = &difference.wait {
+        lines.push(format!(
+            "   the wait before it was too short: {}",
+            call(wait)
+        ));
+    }
+    let is_other = |spot: &&Spot| Some(*spot) != difference.wait.as_ref();
+    let alike: Vec<&Spot> = difference.alike.iter().filter(is_other).collect();
+    let (shown, rest) = alike.split_at(alike.len().min(MOST_ALIKE));
+    if !shown.is_empty() {
+        let shown: Vec<String> = shown.iter().map(|spot| call(spot)).collect();
+        let more = match rest.len() {
+            0 => String::new(),
+            more => format!(", and {}", plural(more, "other call", "other calls")),
+        };
+        let shown = shown.join(", ");
+        lines.push(format!(
+            "   the same two threads meet otherwise at {shown}{more}"
         ));
     }
     lines

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use unflake_core::sequential::Tally;
 use unflake_core::why::category::Category;
-use unflake_core::why::ranking::{Difference, Spot};
+use unflake_core::why::difference::{Difference, Spot};
 
 use crate::why::human::rarest;
 use crate::why::words::sentence;
@@ -75,6 +75,9 @@ fn difference(difference: &Difference) -> Value {
         "also": difference.also.as_ref().map(|also| {
             json!({"call": spot(&also.spot), "after": also.other.as_ref().map(spot)})
         }),
+        "origin": difference.origin.as_ref().map(spot),
+        "wait": difference.wait.as_ref().map(spot),
+        "alike": difference.alike.iter().map(spot).collect::<Vec<Value>>(),
         "follows": difference.follows,
         "strength": difference.strength,
         "category": difference.category.map(Category::label),

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use unflake_core::why::category::Category;
-use unflake_core::why::ranking::Difference;
+use unflake_core::why::difference::Difference;
 use unflake_history::run::{Label, TestName};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::Store;

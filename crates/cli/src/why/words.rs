@@ -1,10 +1,13 @@
 //! A difference between passing and failing runs, in words.
 
+use unflake_core::why::difference::{Difference, Part, Spot};
 use unflake_core::why::predicate::{Claim, Held};
-use unflake_core::why::ranking::{Difference, Part, Spot};
 use unflake_core::why::trace::Kind;
 
 use crate::printable::printable;
+
+/// So many of several values are named.
+const NAMED_VALUES: usize = 3;
 
 /// What failing runs do otherwise, in a sentence without its full stop.
 pub(crate) fn sentence(difference: &Difference) -> String {
@@ -130,6 +133,19 @@ fn claim(spot: &Spot, claim: &Claim, other: Option<&Spot>, is: bool) -> String {
         }
         Claim::Returns(value) if is => format!("returns `{}`", printable(value)),
         Claim::Returns(value) => format!("does not return `{}`", printable(value)),
+        Claim::OneOf { values, .. } => {
+            let (shown, rest) = values.split_at(values.len().min(NAMED_VALUES));
+            let shown: Vec<String> = shown
+                .iter()
+                .map(|one| format!("`{}`", printable(one)))
+                .collect();
+            let more = match rest.len() {
+                0 => String::new(),
+                rest => format!(" and {rest} more"),
+            };
+            let which = if is { "one of" } else { "none of" };
+            format!("returns {which} {}{more}", shown.join(", "))
+        }
         Claim::AtMost(most) if is => format!("returns {} or less", number(*most)),
         Claim::AtMost(most) => format!("returns more than {}", number(*most)),
         Claim::AtLeast(least) if is => format!("returns {} or more", number(*least)),

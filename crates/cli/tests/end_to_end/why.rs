@@ -81,7 +81,8 @@ fn check(folder: &Path, case: &Case, python: &Path) -> Result<(), String> {
         let place = format!("{}:{} {}", text("file"), call["line"], text("callee"));
         case.causes.contains(&place)
     };
-    let names = |one: &Value| is_planted(&one["call"]) || is_planted(&one["after"]);
+    let parts = ["call", "after", "wait"];
+    let names = |one: &Value| parts.iter().any(|key| is_planted(&one[key]));
     let rank = differences.iter().position(names).map(|at| at + 1);
     if case.pending.is_none() && rank.is_none_or(|rank| rank > case.rank) {
         return Err(trouble(&format!("the cause has the rank {rank:?}")));

@@ -1,9 +1,9 @@
 //! What kind of cause a difference looks like: by what is called, by values, by threads.
 
 use crate::why::category::Category;
+use crate::why::difference::common_values;
 use crate::why::ledger::{Evidence, Ledger, Side, Sides};
 use crate::why::predicate::{Claim, Predicate};
-use crate::why::ranking::common_values;
 use crate::why::trace::Kind;
 
 /// Numbers that differ by no more, in relation to their size, differ by rounding.
@@ -34,6 +34,7 @@ impl Ledger {
                 Claim::Reached
                 | Claim::Repeats
                 | Claim::Returns(_)
+                | Claim::OneOf { .. }
                 | Claim::AtMost(_)
                 | Claim::AtLeast(_)
                 | Claim::Raises(_) => self.value_category(predicate, values).or_else(by_threads),
@@ -104,6 +105,7 @@ impl Ledger {
             Claim::Reached
             | Claim::Repeats
             | Claim::Returns(_)
+            | Claim::OneOf { .. }
             | Claim::AtMost(_)
             | Claim::AtLeast(_)
             | Claim::Raises(_)

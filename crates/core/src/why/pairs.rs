@@ -203,6 +203,7 @@ impl Ledger {
             Claim::Reached
             | Claim::Repeats
             | Claim::Returns(_)
+            | Claim::OneOf { .. }
             | Claim::AtMost(_)
             | Claim::AtLeast(_)
             | Claim::Raises(_) => return None,

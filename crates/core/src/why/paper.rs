@@ -69,6 +69,8 @@ impl Ledger {
     /// Which places call one of these methods, by full name or by its last parts.
     pub(crate) fn wanted(&self, methods: &[String]) -> Vec<bool> {
         let is_named = |callee: &str, method: &String| {
+            // Behind a space stands where a package calls it.
+            let callee = callee.split_once(" (").map_or(callee, |(callee, _)| callee);
             callee == method
                 || callee
                     .strip_suffix(method.as_str())

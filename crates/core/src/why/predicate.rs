@@ -1,6 +1,6 @@
 //! The predicates of `RootFinder` 2019 (3.2) at each epoch, and in how many runs they hold.
 
-use crate::why::ledger::{Epoch, Evidence, Ledger, Side, Sides};
+use crate::why::ledger::{Epoch, Evidence, Ledger, Side, Sides, Value};
 use crate::why::split::{Beyond, best_split, median};
 
 /// A call that took so much longer or shorter is worth telling, in microseconds.
@@ -17,6 +17,13 @@ pub enum Claim {
     Repeats,
     /// It returns this value (Absolute).
     Returns(String),
+    /// It returns one of these values (Absolute, for several that go with failing).
+    OneOf {
+        /// The values, the most frequent in failing runs first.
+        values: Vec<String>,
+        /// How many different values the call returned in all runs.
+        among: u32,
+    },
     /// It returns a number of at most this (Absolute, for numbers).
     AtMost(f64),
     /// It returns a number of at least this (Absolute, for numbers).
@@ -112,6 +119,33 @@ impl Predicate {
 }
 
 impl Predicate {
+    /// Whether it is about what the call returned or raised.
+    pub(crate) fn is_about_result(&self) -> bool {
+        match self.claim {
+            Claim::Repeats
+            | Claim::Returns(_)
+            | Claim::OneOf { .. }
+            | Claim::AtMost(_)
+            | Claim::AtLeast(_)
+            | Claim::Raises(_) => true,
+            Claim::Reached | Claim::Slow(_) | Claim::Fast(_) | Claim::After(_) => false,
+        }
+    }
+
+    /// Among how many claims of its kind about one call it was chosen because it tells most.
+    pub(crate) fn choices(&self, runs: Sides<u32>) -> f64 {
+        match &self.claim {
+            Claim::AtMost(_)
+            | Claim::AtLeast(_)
+            | Claim::Slow(_)
+            | Claim::Fast(_)
+            | Claim::After(_) => f64::from(runs[0] + runs[1]),
+            // Each value could have been among them or not.
+            Claim::OneOf { among, .. } => 2.0_f64.powi(i32::try_from(*among).unwrap_or(i32::MAX)),
+            Claim::Reached | Claim::Repeats | Claim::Returns(_) | Claim::Raises(_) => 1.0,
+        }
+    }
+
     /// Whether it is about the order of two threads.
     pub(crate) fn is_order(&self) -> bool {
         matches!(self.claim, Claim::After(_))
@@ -155,6 +189,9 @@ impl Ledger {
         match thresholds {
             Thresholds::OfPassing => paper_times(evidence, &mut claim),
             Thresholds::Best => {
+                if let Some((one_of, yes)) = self.split_values(evidence) {
+                    claim(one_of, yes);
+                }
                 self.split_times(evidence, &mut claim);
                 self.split_numbers(evidence, &mut claim);
             }
@@ -185,6 +222,36 @@ impl Ledger {
                 Beyond::Below => claim(Claim::Fast(split.threshold), yes),
             }
         }
+    }
+
+    /// The values that are more frequent in failing runs, if there are several of them and of the others, and
+    /// in how many runs one of them came. `None` also if there were more values than are told apart.
+    fn split_values(&self, evidence: &Evidence) -> Option<(Claim, Sides<u32>)> {
+        let counted = |side: usize| -> u32 {
+            let counts = evidence.values.iter().map(|value| value.counts[side]);
+            counts.sum()
+        };
+        let is_told = (0..2).all(|side| counted(side) == evidence.seen[side]);
+        if !is_told || evidence.raised != [0; 2] {
+            return None;
+        }
+        let share = |value: &Value, side: Side| {
+            f64::from(value.counts[side as usize]) / f64::from(self.runs[side as usize].max(1))
+        };
+        let (mut odd, usual): (Vec<&Value>, Vec<&Value>) = evidence
+            .values
+            .iter()
+            .partition(|value| share(value, Side::Failing) > share(value, Side::Passing));
+        if odd.len() < 2 || usual.len() < 2 {
+            return None;
+        }
+        odd.sort_by_key(|value| std::cmp::Reverse(value.counts[Side::Failing as usize]));
+        let yes = [0, 1].map(|side| odd.iter().map(|value| value.counts[side]).sum());
+        let claim = Claim::OneOf {
+            values: odd.iter().map(|value| value.text.to_string()).collect(),
+            among: u32::try_from(evidence.values.len()).expect("few values are told apart"),
+        };
+        Some((claim, yes))
     }
 
     fn split_numbers(&self, evidence: &Evidence, claim: &mut impl FnMut(Claim, Sides<u32>)) {

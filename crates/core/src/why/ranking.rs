@@ -8,11 +8,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::sequential::{Tally, chance_of};
-use crate::why::category::Category;
+use crate::why::difference::{Difference, Part, Spot, common_values, spread};
 use crate::why::ledger::{Evidence, Ledger, Side, Sides};
 use crate::why::predicate::{Claim, Held, Place, Predicate, Thresholds};
 use crate::why::split::median;
-use crate::why::trace::{Kind, Site};
+use crate::why::trace::Kind;
 
 /// Differences that are weaker are not shown.
 const WEAKEST: f64 = 0.5;
@@ -26,75 +26,10 @@ const BY_CHANCE_AMONG_ALL: f64 = 0.5;
 const DOUBTFUL: f64 = 0.4;
 /// What two claims say together counts so much less than what one says.
 const PAIR: f64 = 0.8;
-/// So many values of a side are shown.
-const SHOWN_VALUES: usize = 3;
-
-/// A place at which passing and failing runs differ, and how.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
-    /// The call.
-    pub spot: Spot,
-    /// What is said of it.
-    pub claim: Claim,
-    /// For an order: the call of the other thread.
-    pub other: Option<Spot>,
-    /// Whether failing runs are those in which it holds; else those in which it does not.
-    pub holds: bool,
-    /// In how many passing runs it holds.
-    pub passing: Held,
-    /// In how many failing runs it holds.
-    pub failing: Held,
-    /// How much more often it is so in failing runs, from 0 to 1.
-    pub strength: f64,
-    /// What kind of cause it looks like, if like any.
-    pub category: Option<Category>,
-    /// The most frequent values that it returned, in passing and in failing runs.
-    pub values: Sides<Vec<String>>,
-    /// How long it took in the middle, in microseconds, in passing and in failing runs.
-    pub times: Sides<Option<f64>>,
-    /// What all of its values are like, in passing and in failing runs.
-    pub spread: Sides<Spread>,
-    /// What must be so too, if this alone does not explain the failure. The counts are of both together.
-    pub also: Option<Part>,
-    /// The place in the list of a source of non-determinism that differs in the very same runs, from 1: this
-    /// may only follow from it.
-    pub follows: Option<usize>,
-    /// How many other claims about the same place are folded into it.
-    pub folded: usize,
-}
-
-/// The second of two claims that explain a failure only together.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    /// The call.
-    pub spot: Spot,
-    /// What is said of it.
-    pub claim: Claim,
-    /// For an order: the call of the other thread.
-    pub other: Option<Spot>,
-    /// Whether failing runs are those in which it holds; else those in which it does not.
-    pub holds: bool,
-}
-
-/// What the values of a call are like over the runs of one side.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spread {
-    /// How many different ones there are, as far as they were told apart.
-    pub distinct: usize,
-    /// The least and the greatest, if all of them are numbers.
-    pub range: Option<(f64, f64)>,
-}
-
-/// A call in words: where, in which thread, the how-manieth.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spot {
-    /// Where, and what is called.
-    pub site: Site,
-    /// The thread's name.
-    pub thread: String,
-    /// The how-manieth call there in this thread, from 1.
-    pub sequence: u32,
-}
+/// From here on a claim tells nearly all failing from nearly all passing runs.
+const SURE: f64 = 0.9;
+/// An order whose effect was seen counts so much more: whoever comes too early finds something else.
+const EFFECT: f64 = 0.1;
 
 impl Ledger {
     /// The differences at calls of these methods, or of all, the likeliest cause first.
@@ -105,6 +40,9 @@ impl Ledger {
             score: pair.strength * PAIR,
             predicate: pair.first,
             also: Some(pair.second),
+            origin: None,
+            wait: None,
+            alike: Vec::new(),
             folded: 0,
             row: pair.row,
         }));
@@ -114,13 +52,22 @@ impl Ledger {
             let by_end = by_score.then(one_key.1.total_cmp(&two_key.1));
             by_end.then(one.predicate.line.cmp(&two.predicate.line))
         });
+        self.fold_orders(&mut ranked);
+        self.fold_rounding(&mut ranked);
         let source = ranked
             .iter()
             .position(|found| self.is_certain_source(found));
         let told = ranked.iter().enumerate().map(|(at, found)| {
             let follows =
                 source.filter(|source| self.may_follow(found, &ranked[*source]) && *source < at);
-            self.tell(found, follows.map(|source| source + 1))
+            let mut told = self.tell(found, follows.map(|source| source + 1));
+            if let Some(order) = follows.map(|source| &ranked[source].predicate)
+                && order.is_order()
+                && !found.predicate.is_order()
+            {
+                told.category = self.thread_category(order);
+            }
+            told
         });
         told.collect()
     }
@@ -135,8 +82,10 @@ impl Ledger {
             if !wanted[row.epoch.site as usize] {
                 continue;
             }
-            for predicate in self.predicates(row, Thresholds::Best) {
-                let Some(score) = self.score(&predicate, varying) else {
+            let predicates = self.predicates(row, Thresholds::Best);
+            let has_effect = self.has_effect(&predicates);
+            for predicate in predicates {
+                let Some(score) = self.score(&predicate, varying, has_effect) else {
                     continue;
                 };
                 let best = by_site.get_mut(&row.epoch.site);
@@ -156,6 +105,9 @@ impl Ledger {
                 score,
                 predicate,
                 also: None,
+                origin: None,
+                wait: None,
+                alike: Vec::new(),
                 folded,
                 row,
             })
@@ -178,10 +130,12 @@ impl Ledger {
             .collect()
     }
 
-    /// Whether it is a source of non-determinism that tells all failing runs from all passing ones.
+    /// Whether it is a source of non-determinism, or an order, which is what the scheduler decides, that tells
+    /// all failing runs from all passing ones.
     fn is_certain_source(&self, found: &Finding) -> bool {
         let kind = self.sites[found.predicate.place.site as usize].kind;
-        kind.is_source() && kind != Kind::Leftover && self.is_certain(&found.predicate)
+        let is_source = kind.is_source() || found.origin.is_some() || found.predicate.is_order();
+        is_source && kind != Kind::Leftover && self.is_certain(&found.predicate)
     }
 
     /// Whether a finding differs in the same runs as a source that ended before it.
@@ -192,7 +146,7 @@ impl Ledger {
             && found.predicate.ended >= source.predicate.ended
     }
 
-    fn is_certain(&self, predicate: &Predicate) -> bool {
+    pub(crate) fn is_certain(&self, predicate: &Predicate) -> bool {
         predicate.strength(self.runs).0 >= 1.0
     }
 
@@ -205,8 +159,16 @@ impl Ledger {
         }
     }
 
+    /// Whether something else came back from a call in nearly all failing runs.
+    fn has_effect(&self, predicates: &[Predicate]) -> bool {
+        predicates.iter().any(|one| {
+            one.is_about_result() && one.strength(self.runs).0 >= SURE && one.tells_among_reached()
+        })
+    }
+
     /// How well a predicate explains the failures, among so many epochs that vary; `None` if not at all.
-    fn score(&self, predicate: &Predicate, varying: u32) -> Option<f64> {
+    /// `has_effect` says whether its call also returns something else in failing runs.
+    fn score(&self, predicate: &Predicate, varying: u32, has_effect: bool) -> Option<f64> {
         let (strength, holds) = predicate.strength(self.runs);
         if strength < WEAKEST {
             return None;
@@ -221,15 +183,21 @@ impl Ledger {
         };
         let passing = tally(predicate.passing, Side::Passing);
         let chance = chance_of(passing, tally(predicate.failing, Side::Failing));
-        if chance > BY_CHANCE {
+        let choices = predicate.choices(self.runs);
+        let is_of_many = matches!(predicate.claim, Claim::OneOf { .. });
+        if chance > BY_CHANCE || (is_of_many && chance * choices > BY_CHANCE) {
             return None;
         }
-        let by_doubt = self.doubt(predicate, chance, varying);
+        let by_doubt = if chance * choices * f64::from(varying) > BY_CHANCE_AMONG_ALL {
+            DOUBTFUL
+        } else {
+            1.0
+        };
         let by_claim = match (&predicate.claim, holds) {
             (Claim::Reached, _) => 0.5,
             (Claim::Slow(_) | Claim::Fast(_), _) => 0.8,
             // Another value than all passing runs have: as telling, but it names no value.
-            (Claim::Returns(_), false) => 0.95,
+            (Claim::Returns(_), false) | (Claim::OneOf { .. }, _) => 0.95,
             (
                 Claim::Repeats
                 | Claim::Returns(_)
@@ -240,32 +208,13 @@ impl Ledger {
                 _,
             ) => 1.0,
         };
-        let by_kind = self.weight(predicate);
-        Some(strength * by_claim * by_kind * by_doubt)
-    }
-
-    /// Less than 1 if so many claims vary that as strong a one would hold by chance.
-    fn doubt(&self, predicate: &Predicate, chance: f64, varying: u32) -> f64 {
-        // A threshold was chosen so that it tells most: each could have been another one.
-        let has_threshold = matches!(
-            predicate.claim,
-            Claim::AtMost(_)
-                | Claim::AtLeast(_)
-                | Claim::Slow(_)
-                | Claim::Fast(_)
-                | Claim::After(_)
-        );
-        let thresholds = if has_threshold {
-            self.runs[0] + self.runs[1]
+        let by_effect = if has_effect && predicate.is_order() && strength >= SURE {
+            EFFECT
         } else {
-            1
+            0.0
         };
-        let by_chance = chance * f64::from(thresholds) * f64::from(varying);
-        if by_chance > BY_CHANCE_AMONG_ALL {
-            DOUBTFUL
-        } else {
-            1.0
-        }
+        let by_kind = self.weight(predicate) + by_effect;
+        Some(strength * by_claim * by_kind * by_doubt)
     }
 
     /// How likely a call of this kind is a cause: what can be another each time, whatever the project
@@ -300,7 +249,7 @@ impl Ledger {
         let (predicate, evidence) = (&found.predicate, &self.evidence[found.row]);
         let (strength, holds) = predicate.strength(self.runs);
         let sides = [Side::Passing, Side::Failing];
-        let values = sides.map(|side| common_values(evidence, side));
+        let values = self.values_of(found);
         let times = sides.map(|side| {
             let times = evidence.times[side as usize].iter();
             median(&times.map(|time| f64::from(*time)).collect::<Vec<_>>())
@@ -330,9 +279,18 @@ impl Ledger {
                 other: self.other(also),
                 holds: also.strength(self.runs).1,
             }),
+            origin: found.origin.as_ref().map(|place| self.spot(place)),
+            wait: found.wait.as_ref().map(|place| self.spot(place)),
+            alike: found.alike.iter().map(|place| self.spot(place)).collect(),
             follows,
             folded: found.folded,
         }
+    }
+
+    /// The most frequent values of passing and of failing runs.
+    pub(crate) fn values_of(&self, found: &Finding) -> Sides<Vec<String>> {
+        let evidence = &self.evidence[found.row];
+        [Side::Passing, Side::Failing].map(|side| common_values(evidence, side))
     }
 
     /// For an order: the call of the other thread.
@@ -342,6 +300,7 @@ impl Ledger {
             Claim::Reached
             | Claim::Repeats
             | Claim::Returns(_)
+            | Claim::OneOf { .. }
             | Claim::AtMost(_)
             | Claim::AtLeast(_)
             | Claim::Raises(_)
@@ -352,28 +311,18 @@ impl Ledger {
 }
 
 /// The best that is said of a place, and how well it explains the failures.
-struct Finding {
+pub(crate) struct Finding {
     score: f64,
-    predicate: Predicate,
-    also: Option<Predicate>,
-    folded: usize,
+    pub(crate) predicate: Predicate,
+    pub(crate) also: Option<Predicate>,
+    /// The order of a collection that it comes from.
+    pub(crate) origin: Option<Place>,
+    /// For an order: the wait before it that was too short.
+    pub(crate) wait: Option<Place>,
+    /// For an order: other calls of the same two threads that came in another order.
+    pub(crate) alike: Vec<Place>,
+    pub(crate) folded: usize,
     row: usize,
-}
-
-/// What the values of one side are like.
-fn spread(evidence: &Evidence, side: Side) -> Spread {
-    let of_side = evidence.values.iter();
-    let distinct = of_side
-        .filter(|value| value.counts[side as usize] > 0)
-        .count();
-    let numbers = &evidence.numbers[side as usize];
-    let is_all = numbers.len() == evidence.seen[side as usize] as usize;
-    let least = numbers.iter().copied().reduce(f64::min);
-    let range = least.zip(numbers.iter().copied().reduce(f64::max));
-    Spread {
-        distinct,
-        range: range.filter(|_| is_all),
-    }
 }
 
 /// Strong ones first, and of equally strong ones those that end first.
@@ -381,15 +330,109 @@ fn key(score: f64, predicate: &Predicate) -> (f64, f64) {
     (-(score / BAND).round(), predicate.ended)
 }
 
-/// The most frequent values of one side.
-pub(crate) fn common_values(evidence: &Evidence, side: Side) -> Vec<String> {
-    let of_side = |counts: Sides<u32>| counts[side as usize];
-    let mut values: Vec<_> = evidence
-        .values
-        .iter()
-        .filter(|value| of_side(value.counts) > 0)
-        .collect();
-    values.sort_by_key(|value| std::cmp::Reverse(of_side(value.counts)));
-    let shown = values.into_iter().take(SHOWN_VALUES);
-    shown.map(|value| value.text.to_string()).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::why::category::Category;
+    use crate::why::tests::{Pen, ledger};
+
+    /// A line, what is called there, what came back, and in which thread and when.
+    type Told<'a> = (u32, &'a str, Kind, &'a str, (u32, u64));
+
+    fn run(calls: &[Told<'_>]) -> crate::why::trace::Trace {
+        let mut pen = Pen::new();
+        pen.thread("main/test_alert.py:2#1", Some(0));
+        pen.thread("main/test_alert.py:2#2", Some(0));
+        for (line, callee, kind, value, (thread, start)) in calls {
+            pen.timed((*line, callee, *kind), value, *thread, (*start, 1_000));
+        }
+        pen.done()
+    }
+
+    #[test]
+    fn several_orders_of_a_set_that_go_with_failing_are_one_claim() {
+        let heading = |at: usize| {
+            let orders = ["red, blue", "red, green", "blue, red", "green, red"];
+            let order = orders[at % 2 + if at < 12 { 0 } else { 2 }];
+            let first = if at < 12 { "True" } else { "False" };
+            run(&[
+                (1, "set.__iter__", Kind::Unordered, order, (0, 10_000)),
+                (2, "str.startswith", Kind::Plain, first, (0, 20_000)),
+            ])
+        };
+        let ranked = ledger(
+            (0..12).map(heading).collect(),
+            (12..24).map(heading).collect(),
+        )
+        .rank(&[]);
+        assert_eq!(ranked[0].spot.site.line, 1, "{ranked:#?}");
+        let Claim::OneOf { values, among } = &ranked[0].claim else {
+            panic!("{:?}", ranked[0].claim);
+        };
+        assert_eq!((values.len(), *among), (2, 4));
+        assert_eq!(ranked[1].follows, Some(1));
+    }
+
+    #[test]
+    fn values_that_are_all_different_are_no_claim_however_well_they_separate() {
+        let draw = |at: usize| {
+            let text = format!("'{at}'");
+            run(&[(1, "uuid.uuid4", Kind::Randomness, &text, (0, 10_000))])
+        };
+        let [passing, failing] = [0, 10].map(|first| (first..first + 10).map(draw).collect());
+        assert!(ledger(passing, failing).rank(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_rounding_takes_the_place_of_the_order_that_it_comes_from() {
+        let total = |at: usize, is_failing: bool| {
+            let orders = ["a, b, c", "b, a, c", "c, a, b", "a, c, b"];
+            let order = orders[at % 2 + if is_failing { 2 } else { 0 }];
+            let sum = if is_failing {
+                "0.6000000000000001"
+            } else {
+                "0.6"
+            };
+            run(&[
+                (5, "set.__iter__", Kind::Unordered, order, (0, 10_000)),
+                (5, "sum", Kind::Plain, sum, (0, 20_000)),
+                (9, "total", Kind::Plain, sum, (0, 30_000)),
+            ])
+        };
+        let passing = (0..12).map(|at| total(at, false)).collect();
+        let failing = (0..12).map(|at| total(at, true)).collect();
+        let ranked = ledger(passing, failing).rank(&[]);
+        let told: Vec<_> = ranked
+            .iter()
+            .map(|one| one.spot.site.callee.as_str())
+            .collect();
+        assert_eq!(told, ["sum", "total"], "{ranked:#?}");
+        assert_eq!(ranked[0].category, Some(Category::FloatingPoint));
+        let origin = ranked[0].origin.as_ref().unwrap();
+        assert_eq!(origin.site.callee, "set.__iter__");
+        assert_eq!(ranked[1].follows, Some(1));
+    }
+
+    #[test]
+    fn an_order_whose_effect_is_seen_comes_before_one_without() {
+        // Two letters are delivered; the reader finds one of them if the first is late.
+        let letters = |is_late: bool| {
+            let (first, read) = if is_late {
+                (90_000, "['b']")
+            } else {
+                (10_000, "['a', 'b']")
+            };
+            run(&[
+                (11, "list.append", Kind::Plain, "None", (1, first)),
+                (11, "list.append", Kind::Plain, "None", (2, 20_000)),
+                (12, "read_all", Kind::Plain, read, (0, 50_000)),
+            ])
+        };
+        let passing = (0..10).map(|_| letters(false)).collect();
+        let failing = (0..10).map(|_| letters(true)).collect();
+        let ranked = ledger(passing, failing).rank(&[]);
+        assert_eq!(ranked[0].spot.site.line, 12, "{ranked:#?}");
+        assert_eq!(ranked[0].other.as_ref().unwrap().site.line, 11);
+        assert_eq!(ranked[0].category, Some(Category::AsyncWait));
+    }
 }
