@@ -326,6 +326,20 @@ pub(crate) fn to_pair(once: &Trial, again: &Trial) -> Pair {
     }
 }
 
+/// Trials of one VM after the other, two by two.
+pub(crate) fn in_pairs(trials: Vec<Trial>) -> Vec<(Trial, Trial)> {
+    let mut firsts: Vec<Trial> = Vec::new();
+    let mut pairs = Vec::new();
+    for trial in trials {
+        let place = firsts.iter().position(|first| first.test == trial.test);
+        match place {
+            Some(place) => pairs.push((firsts.swap_remove(place), trial)),
+            None => firsts.push(trial),
+        }
+    }
+    pairs
+}
+
 fn shape((once, again): &(Trial, Trial)) -> Shape {
     to_pair(once, again).shape()
 }

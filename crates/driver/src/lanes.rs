@@ -20,6 +20,7 @@ use unflake_core::trial::{Birth, Rung, Trial};
 
 use crate::climb::LEAVING;
 use crate::happening::Happening;
+use crate::hunt::in_pairs;
 use crate::lane::{Lane, Manner, State};
 use crate::protocol::{Command, Name};
 use crate::session::{Halt, Mould, Session};
@@ -397,18 +398,4 @@ impl Session {
         }
         trials.push((lane.group, trial));
     }
-}
-
-/// Trials of one VM after the other, two by two.
-fn in_pairs(trials: Vec<Trial>) -> Vec<(Trial, Trial)> {
-    let mut firsts: Vec<Trial> = Vec::new();
-    let mut pairs = Vec::new();
-    for trial in trials {
-        let place = firsts.iter().position(|first| first.test == trial.test);
-        match place {
-            Some(place) => pairs.push((firsts.swap_remove(place), trial)),
-            None => firsts.push(trial),
-        }
-    }
-    pairs
 }
