@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
-use unflake_core::event::Event;
 use unflake_core::nio::Setting;
 use unflake_core::test::TestId;
 use unflake_core::trial::{Birth, Rung, Trial};
@@ -382,20 +381,4 @@ fn end_group(lane: &mut Lane) {
 /// Ends a copy and its process group. That it has just ended, or has left the group, is no harm.
 pub(crate) fn kill_copy(copy: Pid) {
     let _gone = (killpg(copy, Signal::SIGKILL), kill(copy, Signal::SIGKILL));
-}
-
-impl Session {
-    fn keep(&self, lane: &Lane, trial: Trial, trials: &mut Vec<Done>) {
-        if trial.rung == Rung::Again(Setting::Reloaded) {
-            self.tell_screened(&trial, trials.iter().map(|(_, trial)| trial));
-        }
-        // The runs of a search are told as what they show, those of a first look if they count.
-        if !matches!(
-            trial.rung,
-            Rung::Once(Setting::Ordered | Setting::Reloaded) | Rung::Again(Setting::Reloaded)
-        ) {
-            self.tell(Event::TrialEnded(trial.clone()));
-        }
-        trials.push((lane.group, trial));
-    }
 }

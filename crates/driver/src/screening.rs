@@ -57,8 +57,23 @@ impl Session {
         Ok(pairs)
     }
 
+    /// Keeps a trial of a lane, and tells it.
+    pub(crate) fn keep(&self, lane: &Lane, trial: Trial, trials: &mut Vec<(usize, Trial)>) {
+        if trial.rung == Rung::Again(Setting::Reloaded) {
+            self.tell_screened(&trial, trials.iter().map(|(_, trial)| trial));
+        }
+        // The runs of a search are told as what they show, those of a first look if they count.
+        if !matches!(
+            trial.rung,
+            Rung::Once(Setting::Ordered | Setting::Reloaded) | Rung::Again(Setting::Reloaded)
+        ) {
+            self.tell(Event::TrialEnded(trial.clone()));
+        }
+        trials.push((lane.group, trial));
+    }
+
     /// Tells both runs of a test whose second has just ended, if they count.
-    pub(crate) fn tell_screened<'a>(
+    fn tell_screened<'a>(
         &self,
         again: &Trial,
         mut before: impl DoubleEndedIterator<Item = &'a Trial>,
