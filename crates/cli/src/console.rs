@@ -244,7 +244,7 @@ impl Console {
                 format!("what else is changed by {}", names.join(" and "))
             }
             Stage::Leftovers => "what each test leaves changed".to_owned(),
-            Stage::Showing(test) => format!("showing {} in new interpreters", name(test)),
+            Stage::Showing(test) => format!("showing {} in new processes", name(test)),
         };
         match &self.view {
             View::Bar(bar) => {

@@ -360,10 +360,10 @@ pub(crate) fn describe_note(note: &Note) -> String {
             format!("with several VMs the report {report} is not written; --junit FILE is")
         }
         Note::ForkUnavailable { why } => {
-            format!("fresh VMs are new interpreters, because {why}")
+            format!("fresh VMs are new processes, because {why}")
         }
         Note::ForkGivenUp { test, why } => {
-            format!("a forked VM gave no answer for {test} ({why}); a new interpreter decides")
+            format!("a forked VM gave no answer for {test} ({why}); a new process decides")
         }
         Note::PassedInReport { cases } => {
             let cases = plural(*cases, "test case", "test cases");

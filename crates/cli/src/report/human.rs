@@ -230,7 +230,7 @@ fn write_costs(text: &mut String, costs: Costs) {
         ("at once", costs.immediate),
         ("at the end", costs.end),
         ("in a fork", costs.fork),
-        ("in a new interpreter", costs.exec),
+        ("in a new process", costs.exec),
     ];
     let spent: Vec<String> = kinds
         .iter()
@@ -248,7 +248,7 @@ fn write_costs(text: &mut String, costs: Costs) {
     };
     let even = [
         even("a fork", costs.fork),
-        even("a new interpreter", costs.exec),
+        even("a new process", costs.exec),
     ];
     let even: Vec<String> = even.into_iter().flatten().collect();
     if !even.is_empty() {

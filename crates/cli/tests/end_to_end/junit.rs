@@ -41,6 +41,8 @@ struct Expected {
     state: BTreeMap<String, String>,
     #[serde(default)]
     written: BTreeMap<String, String>,
+    #[serde(default)]
+    left_behind: BTreeMap<String, Vec<String>>,
 }
 
 /// Whether there is a Maven. Without it a test is a printed skip on a laptop and a failure in CI.
@@ -206,6 +208,12 @@ fn check(case: &Path, jdk: Option<&Path>) -> Result<(), String> {
         let shown = finding.map(|one| one["cause"]["shown"][0].clone());
         let written = shown.map_or_else(String::new, |piece| describe_write(&piece));
         compare(&format!("written of {id}"), &written, planted);
+    }
+    for (id, planted) in &expected.left_behind {
+        let finding = findings.iter().find(|finding| finding["id"] == *id);
+        let files = finding.and_then(|one| one["left_behind"].as_array().cloned());
+        let files: Vec<String> = files.unwrap_or_default().iter().map(text).collect();
+        compare(&format!("left behind by {id}"), &files, planted);
     }
     for part in &expected.notes {
         let notes = report["notes"].to_string();

@@ -14,6 +14,9 @@ interface Backend {
         void groupFailed(Throwable error);
     }
 
+    /** The framework's name. */
+    String name();
+
     /** The framework's version. */
     String version();
 

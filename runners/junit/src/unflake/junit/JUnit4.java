@@ -34,6 +34,11 @@ final class JUnit4 implements Backend {
     }
 
     @Override
+    public String name() {
+        return "JUnit";
+    }
+
+    @Override
     public String version() {
         try {
             Class<?> version = Class.forName("junit.runner.Version");

@@ -29,7 +29,7 @@ public final class Main {
             channel.say("say", "unable", "vm", vm, "why", "no-framework", "detail", missing.toString());
             return;
         }
-        channel.say("say", "hello", "protocol", PROTOCOL, "vm", vm, "pid", pid(), "framework", "JUnit",
+        channel.say("say", "hello", "protocol", PROTOCOL, "vm", vm, "pid", pid(), "framework", backend.name(),
                 "framework_version", backend.version(), "language", "Java",
                 "language_version", System.getProperty("java.version"), "stack_signal", signal);
         new Guest(folder, vm, channel, plan, backend, outputs).obey();

@@ -44,9 +44,14 @@ final class Platform implements Backend {
     }
 
     @Override
+    public String name() {
+        return "JUnit Platform";
+    }
+
+    @Override
     public String version() {
         String version = Launcher.class.getPackage().getImplementationVersion();
-        return version == null ? "5" : version;
+        return version == null ? "1" : version;
     }
 
     @Override
