@@ -26,7 +26,7 @@ use crate::session::{Halt, Session};
 const CHUNK: usize = 32;
 
 /// Of more suspects than this, only some are looked into further.
-const FEW: usize = 8;
+const FEW: usize = 16;
 
 /// For so many NIO tests, each of another class, the state behind them is looked for afterwards: it takes
 /// several processes for each.

@@ -110,7 +110,8 @@ impl Session {
             self.leave_lane(lane)?;
             return Ok(None);
         };
-        unseen.extend(more);
+        let new: Vec<String> = more.into_iter().filter(|one| !unseen.contains(one)).collect();
+        unseen.extend(new);
         self.tell_as_own(&lane, &mut pieces);
         if let Some(workspace) = &mut lane.workspace {
             workspace.mark().map_err(StartError::Scratch)?;

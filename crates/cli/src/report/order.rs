@@ -82,8 +82,12 @@ fn describe_cause(cause: &Cause, passes_alone: bool) -> Vec<(&'static str, Strin
         lines.push(("state", text));
     }
     if cause.shown.is_empty() {
-        let changed = plural(cause.changed, "change was", "changes were");
-        let text = format!("{changed} seen, and putting back what can be put back does not help");
+        let text = if cause.changed == 0 {
+            "no change was seen: it may be in what could not be looked into".to_owned()
+        } else {
+            let changed = plural(cause.changed, "change was", "changes were");
+            format!("{changed} seen, and putting back what can be put back does not help")
+        };
         lines.push(("state", text));
         for suspect in &cause.suspects {
             lines.push(("suspect", describe_shown(suspect)));

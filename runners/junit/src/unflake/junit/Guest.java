@@ -272,7 +272,7 @@ final class Guest {
             List<String> folders = folders();
             String own = "used-" + Integer.toHexString(only.hashCode());
             state = new State(folders, new File(folder, own).toPath(),
-                    new File(folder, vm + ".initialised"));
+                    new File(folder, vm + ".initialised"), new Disk(plan.text("root")));
         }
         return state;
     }

@@ -20,10 +20,11 @@ import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * One look at the state of the JVM: the static fields of the project's classes and what they lead to, system
- * properties, the thread locals of the tests' thread. No method of the project is called for it.
+ * properties, the thread locals of the tests' thread, files. No method of the project is called for it.
  */
 final class Look {
-    private static final int DEEPEST = 6;
+    /** What a mock was called with is nine steps from its field. */
+    private static final int DEEPEST = 10;
     private static final int MOST = 20000;
 
     /** Null if the JDK does not let us look: then thread locals are not seen. */
@@ -46,7 +47,7 @@ final class Look {
     }
 
     /** Looks at everything. */
-    void all(Iterable<Class<?>> initialised) {
+    void all(Iterable<Class<?>> initialised, Disk disk) {
         for (Class<?> type : initialised) {
             statics(type);
         }
@@ -57,6 +58,9 @@ final class Look {
         }
         if (memory != null) {
             threadLocals();
+        }
+        for (Map.Entry<String, Disk.Entry> file : disk.look(unseen).entrySet()) {
+            put("file:" + file.getKey(), new Seen.InFile(file.getKey(), file.getValue()));
         }
     }
 
@@ -164,8 +168,8 @@ final class Look {
     }
 
     private void defaults() {
-        put("default:locale", new Seen.Default("the default locale", Locale.class, Locale.getDefault()));
-        put("default:zone", new Seen.Default("the default time zone", TimeZone.class, TimeZone.getDefault().getID()));
+        put("default:locale", new Seen.Default("locale", Locale.class, Locale.getDefault()));
+        put("default:zone", new Seen.Default("time zone", TimeZone.class, TimeZone.getDefault().getID()));
     }
 
     /** Those that a static field leads to, as this thread has them. */

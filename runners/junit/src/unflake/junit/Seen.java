@@ -1,5 +1,6 @@
 package unflake.junit;
 
+import java.io.IOException;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
@@ -29,6 +30,11 @@ abstract class Seen {
 
     boolean isRestorable() {
         return true;
+    }
+
+    /** Whether it can be taken away, if it was not there before. */
+    boolean isRemovable() {
+        return isRestorable();
     }
 
     /** Puts the value back; null for one that was not there. */
@@ -250,6 +256,55 @@ abstract class Seen {
             } else {
                 local.set(old);
             }
+        }
+    }
+
+    /** A file or a folder. */
+    static final class InFile extends Seen {
+        private final Disk.Entry entry;
+
+        InFile(String name, Disk.Entry entry) {
+            super("file", name, entry);
+            this.entry = entry;
+        }
+
+        @Override
+        boolean isRestorable() {
+            return entry.isKept();
+        }
+
+        @Override
+        boolean isRemovable() {
+            return true;
+        }
+
+        @Override
+        boolean isSame(Seen other) {
+            return entry.isSame((Disk.Entry) other.value);
+        }
+
+        @Override
+        void restore(Object old) throws ReflectiveOperationException {
+            try {
+                if (old == null) {
+                    entry.remove();
+                } else {
+                    entry.write();
+                }
+            } catch (IOException closed) {
+                throw new ReflectiveOperationException(closed);
+            }
+        }
+
+        @Override
+        Object current() {
+            return value;
+        }
+
+        @Override
+        List<Object[]> spots() {
+            // Nobody sees a write to a file.
+            return new ArrayList<>();
         }
     }
 

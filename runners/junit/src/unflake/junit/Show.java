@@ -43,6 +43,9 @@ final class Show {
         if (value instanceof Enum) {
             return ((Enum<?>) value).name();
         }
+        if (value instanceof Disk.Entry) {
+            return value.toString();
+        }
         return isPlain(value) ? cut(value.toString()) : "a " + value.getClass().getName();
     }
 

@@ -19,16 +19,22 @@ import java.util.TreeSet;
  * same tests came to use are initialised before the state is remembered; their names are kept in a file.
  */
 final class State {
+    /** Where a mock of Mockito's keeps what it was called with. */
+    private static final String MOCKITO = ".mockitoInterceptor.";
+    private static final String CALLS = ".registeredInvocations.invocations";
+
     private final List<String> folders;
     private final Path used;
     private final Memory memory = Memory.open();
     private final InUse inUse;
+    private final Disk disk;
     private final Set<Class<?>> atMark = new LinkedHashSet<>();
     private Look marked;
 
     /** The classes are in `folders`; `used` is the file with the names, `log` that of the JVM itself. */
-    State(List<String> folders, Path used, File log) {
+    State(List<String> folders, Path used, File log, Disk disk) {
         this.folders = folders;
+        this.disk = disk;
         this.used = used;
         this.inUse = new InUse(log, memory);
     }
@@ -46,10 +52,15 @@ final class State {
         if (memory == null) {
             unseen.add("thread locals: the JDK does not let them be read");
         }
-        marked = new Look(memory);
-        marked.all(atMark);
+        marked = look();
         unseen.addAll(marked.unseen());
         return unseen;
+    }
+
+    private Look look() {
+        Look look = new Look(memory);
+        look.all(atMark, disk);
+        return look;
     }
 
     private void initialise(List<Object> unseen) {
@@ -77,8 +88,7 @@ final class State {
             return pieces;
         }
         keepNames();
-        Look now = new Look(memory);
-        now.all(atMark);
+        Look now = look();
         unseen.addAll(now.unseen());
         Set<String> keys = new LinkedHashSet<>(marked.seen().keySet());
         keys.addAll(now.seen().keySet());
@@ -90,7 +100,8 @@ final class State {
                 continue;
             }
             Seen known = before == null ? after : before;
-            boolean isValue = known instanceof Seen.Property || known instanceof Seen.OfThread;
+            boolean isValue = known instanceof Seen.Property || known instanceof Seen.OfThread
+                    || known instanceof Seen.InFile;
             if (!isValue && (before == null || after == null)) {
                 // It came or went with something that has changed.
                 continue;
@@ -103,17 +114,21 @@ final class State {
 
     private static Map<String, Object> piece(String key, Seen known, Seen before, Seen after) {
         String is = after == null ? null : Show.text(after.value);
+        boolean isRestorable = before == null ? known.isRemovable() : known.isRestorable();
         boolean isMock = is != null && is.contains("Mockito");
-        return Json.object("key", key, "kind", known.kind, "path", known.path,
+        int mock = known.path.endsWith(CALLS) ? known.path.indexOf(MOCKITO) : -1;
+        return Json.object("key", key, "kind", mock < 0 ? known.kind : "calls of the mock",
+                "path", mock < 0 ? known.path : known.path.substring(0, mock),
                 "before", before == null ? null : Show.text(before.value), "after", is, "owner", null,
-                "mock", isMock, "restorable", known.isRestorable());
+                "mock", isMock, "restorable", isRestorable);
     }
 
     /** Whether something above a piece has changed as a whole. */
     private static boolean isBelow(List<String> changed, String key) {
         String path = key.substring(key.indexOf(':') + 1);
         for (String above : changed) {
-            if (path.startsWith(above + ".") || path.startsWith(above + "[")) {
+            if (path.startsWith(above + ".") || path.startsWith(above + "[")
+                    || path.startsWith(above + "/")) {
                 return true;
             }
         }
@@ -122,8 +137,7 @@ final class State {
 
     /** Puts pieces back as they were. */
     void restore(List<?> keys) throws ReflectiveOperationException {
-        Look now = new Look(memory);
-        now.all(atMark);
+        Look now = look();
         for (Object one : keys) {
             String key = String.valueOf(one);
             Seen before = marked.seen().get(key);
