@@ -79,12 +79,13 @@ impl Session {
         Ok(self.wish.project.moved(root, tree.path(), roots))
     }
 
-    fn judge_base(&self, at: usize, trial: &Trial, difference: &Difference) -> AtBase {
+    fn judge_base(&mut self, at: usize, trial: &Trial, difference: &Difference) -> AtBase {
         let Ok(facts) = self.read_facts(trial.vm) else {
             let why = "it is not known what it used there".to_owned();
             return AtBase::NotRun { why };
         };
         let usage = facts.to_usage(&difference.ground(SystemTime::now()));
+        self.suspects[at].used_at_base = Some(facts);
         if let Some(why) = self.stray_use(&usage, difference) {
             return AtBase::NotRun { why };
         }

@@ -2,6 +2,7 @@
 //! test at the base. What that means is decided in `unflake_core::comparison`.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -26,6 +27,9 @@ use crate::watch::Watch;
 const CHEAP: Duration = Duration::from_secs(30);
 /// Runs at the base are cheap while they took no longer than this together.
 const CHEAP_TOGETHER: Duration = Duration::from_secs(120);
+
+/// What stands where Java has constants.
+const CONSTANTS: [&str; 3] = ["static final", "final static", "interface "];
 
 /// What is known about the latest changes.
 pub(crate) enum Changes {
@@ -169,9 +173,6 @@ impl Session {
             }
             None => intersection.unknowns.push(Unknown::NotWatched),
         }
-        intersection
-            .unknowns
-            .extend(copied_constants(&difference, &intersection));
         if !self.is_watched_failure(at) {
             intersection.unknowns.push(Unknown::AnotherFailure);
         }
@@ -183,6 +184,8 @@ impl Session {
                 None => AtBase::NotChecked { why },
             },
         };
+        let missed = self.copied_constants(at, &difference, &intersection);
+        intersection.unknowns.extend(missed);
         let comparison = Comparison {
             base: difference.base.clone(),
             changed_files: difference.changes.len(),
@@ -190,6 +193,39 @@ impl Session {
             at_base,
         };
         Ok((comparison.conclude(), Some(comparison)))
+    }
+
+    /// The changed Java files that no class was loaded from, and whose constants the compiler may have copied
+    /// into other classes: those that a run at the base does not show to be the same there.
+    fn copied_constants(
+        &self,
+        at: usize,
+        difference: &Difference,
+        intersection: &unflake_core::intersect::Intersection,
+    ) -> Vec<Unknown> {
+        let suspect = &self.suspects[at];
+        let here = suspect.used.as_ref().map(|used| &used.facts);
+        let root = difference.repository.root();
+        let is_same = |path: &str| {
+            let (here, there) = (here?, suspect.used_at_base.as_ref()?);
+            let file = root.join(path);
+            let own = here.constants_of(&file)?;
+            let tree = self.base_tree.as_ref()?;
+            Some(there.constants_of(&tree.map(&file))? == own)
+        };
+        let is_java = |path: &str| Utf8Path::new(path).extension() == Some("java");
+        let is_touched = |path: &str| intersection.touches.iter().any(|touch| touch.path == path);
+        let java = difference.changes.iter().map(|change| &change.file.path);
+        let java = java.filter(|path| is_java(path) && !is_touched(path));
+        let has_constants = |path: &str| {
+            // One that is gone may have had some.
+            fs::read_to_string(root.join(path)).map_or(true, |text| {
+                CONSTANTS.iter().any(|word| text.contains(word))
+            })
+        };
+        let differs = java.filter(|path| is_same(path) != Some(true) && has_constants(path));
+        let missed = differs.map(|path| Unknown::Missed(format!("constants of {path}")));
+        missed.collect()
     }
 
     /// When the suspect passed at the base before this session, with all that is installed as it is now.
@@ -260,31 +296,6 @@ impl Difference {
             test: None,
         }
     }
-}
-
-/// What stands where Java has constants.
-const CONSTANTS: [&str; 3] = ["static final", "final static", "interface "];
-
-/// The changed Java files that no class was loaded from, and whose constants the compiler may have copied
-/// into other classes.
-fn copied_constants(
-    difference: &Difference,
-    intersection: &unflake_core::intersect::Intersection,
-) -> Vec<Unknown> {
-    let is_java = |path: &str| Utf8Path::new(path).extension() == Some("java");
-    let is_touched = |path: &str| intersection.touches.iter().any(|touch| touch.path == path);
-    let java = difference.changes.iter().map(|change| &change.file.path);
-    let java = java.filter(|path| is_java(path) && !is_touched(path));
-    let has_constants = |path: &&String| {
-        let text = std::fs::read_to_string(difference.repository.root().join(path));
-        // One that is gone may have had some.
-        text.map_or(true, |text| {
-            CONSTANTS.iter().any(|word| text.contains(word))
-        })
-    };
-    let found = java.filter(has_constants);
-    let missed = found.map(|path| Unknown::Missed(format!("constants of {path}")));
-    missed.collect()
 }
 
 /// Whether two trials ended in the same way, with the same message.

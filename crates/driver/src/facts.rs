@@ -3,7 +3,7 @@
 //! `docs/protocol.md` lists the facts. A line that is cut, or that says something unknown, counts as a
 //! part of the run that was missed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::time::SystemTime;
@@ -24,6 +24,8 @@ pub(crate) struct Facts {
     modules: BTreeSet<(String, String)>,
     /// The code that ran, as file and first line.
     code: BTreeSet<(String, u32)>,
+    /// The constants of sources, which a compiler copies into others.
+    constants: BTreeMap<String, String>,
     /// The search path of modules as it was at first, then all that was on it ever.
     first_path: Vec<String>,
     search_path: BTreeSet<String>,
@@ -97,6 +99,11 @@ impl Facts {
         Ok(facts)
     }
 
+    /// The constants of a source, if there was such a source.
+    pub(crate) fn constants_of(&self, file: &Utf8Path) -> Option<&str> {
+        self.constants.get(file.as_str()).map(String::as_str)
+    }
+
     fn take(&mut self, line: &str) -> Option<()> {
         let fact: Vec<Value> = serde_json::from_str(line).ok()?;
         let (what, rest) = fact.split_first()?;
@@ -126,6 +133,9 @@ impl Facts {
             "code" => {
                 let line = u32::try_from(number(1)?).unwrap_or_default();
                 self.code.insert((text(0)?, line));
+            }
+            "constants" => {
+                self.constants.insert(text(0)?, text(1)?);
             }
             "path" => {
                 if self.first_path.is_empty() {

@@ -197,6 +197,7 @@ impl Session {
             worker: None,
             trials: vec![once, again],
             used: None,
+            used_at_base: None,
             left_behind: Vec::new(),
             dependence: None,
             cause: None,

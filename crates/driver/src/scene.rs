@@ -110,7 +110,10 @@ impl Session {
             self.leave_lane(lane)?;
             return Ok(None);
         };
-        let new: Vec<String> = more.into_iter().filter(|one| !unseen.contains(one)).collect();
+        let new: Vec<String> = more
+            .into_iter()
+            .filter(|one| !unseen.contains(one))
+            .collect();
         unseen.extend(new);
         self.tell_as_own(&lane, &mut pieces);
         if let Some(workspace) = &mut lane.workspace {

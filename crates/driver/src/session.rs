@@ -25,6 +25,7 @@ use unflake_core::verdict::{Doubt, Finding, Reason, Verdict};
 
 use crate::comparing::{Changes, Used};
 use crate::difference::Against;
+use crate::facts::Facts;
 use crate::fleet::{Fleet, Interrupter};
 use crate::happening::Happening;
 use crate::moving::Home;
@@ -100,6 +101,8 @@ pub(crate) struct Suspect {
     pub(crate) trials: Vec<Trial>,
     /// What it used when it was watched.
     pub(crate) used: Option<Used>,
+    /// What it used at the base.
+    pub(crate) used_at_base: Option<Facts>,
     /// The files of the work tree that its runs changed.
     pub(crate) left_behind: Vec<String>,
     /// Which tests it depends on, if that was looked into.
@@ -280,6 +283,7 @@ impl Session {
                 worker,
                 trials: vec![trial],
                 used: None,
+                used_at_base: None,
                 left_behind: Vec::new(),
                 dependence: None,
                 cause: None,

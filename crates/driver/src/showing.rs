@@ -179,6 +179,7 @@ impl Session {
             worker: None,
             trials,
             used: None,
+            used_at_base: None,
             left_behind: Vec::new(),
             dependence,
             cause,

@@ -127,6 +127,7 @@ impl Session {
             worker: None,
             trials: vec![trial],
             used: None,
+            used_at_base: None,
             left_behind: Vec::new(),
             dependence: None,
             cause: None,

@@ -30,6 +30,9 @@ fn describe_touch(touch: &Touch) -> String {
     let place = place(touch);
     let kind = touch.kind.label();
     match &touch.how {
+        How::Imported if touch.path.ends_with(".java") => {
+            format!("it loaded the classes of {place}, {kind}")
+        }
         How::Ran | How::Imported | How::Read => {
             let function = touch.function.as_ref();
             let function = function.map_or_else(String::new, |name| format!(" ({name})"));

@@ -13,6 +13,7 @@ mod interrupt;
 mod intersect;
 mod junit;
 mod maven;
+mod maven_changes;
 mod nio;
 mod order;
 mod project;

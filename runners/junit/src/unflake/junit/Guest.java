@@ -87,7 +87,7 @@ final class Guest {
         }
         if (Boolean.TRUE.equals(command.get("watch"))) {
             usage = new Usage(folder, vm, sources());
-            usage.begin(plan.texts("resources"));
+            usage.begin(plan.texts("resources"), folders());
         }
         channel.say("say", "parsed", "workers", null, "interactive", false, "collect_only", false);
     }

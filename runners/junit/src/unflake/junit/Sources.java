@@ -7,6 +7,7 @@ import java.io.InputStream;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 
 /** Where a class and its methods are written, by the debug information of the class file. */
 final class Sources {
@@ -42,6 +43,11 @@ final class Sources {
         return absolute.isFile() ? absolute.getPath() : null;
     }
 
+    /** The fields of a class that are constants, with their values, as the compiler copies them elsewhere. */
+    Map<String, String> constants(String className) {
+        return classFile(className).fixed;
+    }
+
     private String relative(String path) {
         return path.startsWith(base + "/") ? path.substring(base.length() + 1) : path;
     }
@@ -75,6 +81,7 @@ final class Sources {
         String source;
         String parent;
         final Map<String, Integer> lines = new HashMap<>();
+        final Map<String, String> fixed = new TreeMap<>();
         private Object[] constants = new Object[0];
 
         ClassFile() {
@@ -113,10 +120,11 @@ final class Sources {
                 int tag = in.readUnsignedByte();
                 switch (tag) {
                     case 1: constants[i] = in.readUTF(); break;
-                    case 7: constants[i] = in.readUnsignedShort(); break;
-                    case 8: case 16: case 19: case 20: in.readUnsignedShort(); break;
+                    case 3: case 4: constants[i] = String.valueOf(in.readInt()); break;
+                    case 5: case 6: constants[i++] = String.valueOf(in.readLong()); break;
+                    case 7: case 8: constants[i] = in.readUnsignedShort(); break;
+                    case 16: case 19: case 20: in.readUnsignedShort(); break;
                     case 15: skip(in, 3); break;
-                    case 5: case 6: skip(in, 8); i++; break;
                     default: skip(in, 4);
                 }
             }
@@ -134,6 +142,9 @@ final class Sources {
                     int length = in.readInt();
                     if (isMethod && attribute.equals("Code")) {
                         readCode(in, name);
+                    } else if (!isMethod && attribute.equals("ConstantValue")) {
+                        Object value = constants[in.readUnsignedShort()];
+                        fixed.put(name, String.valueOf(value instanceof Integer ? constants[(Integer) value] : value));
                     } else {
                         skip(in, length);
                     }

@@ -8,11 +8,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 
 /**
  * Writes down what a watched JVM uses: the sources of the classes that it loaded, by the JVM's own log, and
- * the folders of resources, any of which it may have read from their copies.
+ * the resources, any of which it may have read from their copies.
  */
 final class Usage {
     private final File log;
@@ -28,18 +30,48 @@ final class Usage {
     }
 
     /** Writes what every run may have used. */
-    void begin(List<String> resourceFolders) {
-        for (String folder : resourceFolders) {
-            folders(new File(folder));
+    void begin(List<String> resources, List<String> classes) {
+        for (String resource : resources) {
+            File file = new File(resource);
+            if (file.isDirectory()) {
+                folders(file);
+            } else {
+                fact(file.isFile() ? "read" : "looked", file.getPath(), null);
+            }
+        }
+        Map<String, Map<String, String>> constants = new TreeMap<>();
+        for (String folder : classes) {
+            constants(new File(folder), "", constants);
+        }
+        for (Map.Entry<String, Map<String, String>> source : constants.entrySet()) {
+            fact("constants", source.getKey(), source.getValue().toString());
         }
         if (!log.isFile()) {
             fact("missed", "the classes that this JVM loads", null);
         }
     }
 
+    /** The constants of each source: the compiler copies them into other classes, which then need not load them. */
+    private void constants(File folder, String prefix, Map<String, Map<String, String>> found) {
+        File[] inside = folder.listFiles();
+        for (File one : inside == null ? new File[0] : inside) {
+            String name = one.getName();
+            if (one.isDirectory()) {
+                constants(one, prefix + name + ".", found);
+            } else if (name.endsWith(".class")) {
+                String type = prefix + name.substring(0, name.length() - ".class".length());
+                String source = sources.path(type);
+                if (source != null) {
+                    Map<String, String> own = found.computeIfAbsent(source, none -> new TreeMap<>());
+                    sources.constants(type).forEach((field, value) -> own.put(type + "." + field, value));
+                }
+            }
+        }
+    }
+
     private void folders(File folder) {
         File[] inside = folder.listFiles();
-        if (inside == null) {
+        if (inside == null || folder.getName().equals(".git")) {
             return;
         }
         fact("listed", folder.getPath(), null);

@@ -158,15 +158,36 @@ public final class Capture implements MojoExecutionListener {
         return false;
     }
 
+    /** The folders that resources are copied from, and the files where only some of a folder are. */
     private static List<String> resources(MavenProject project) {
-        List<String> folders = new ArrayList<>();
-        for (Resource resource : project.getBuild().getResources()) {
-            folders.add(resource.getDirectory());
+        List<Resource> all = new ArrayList<>(project.getBuild().getResources());
+        all.addAll(project.getBuild().getTestResources());
+        List<String> found = new ArrayList<>();
+        for (Resource resource : all) {
+            List<String> includes = resource.getIncludes();
+            if (includes == null || includes.isEmpty()) {
+                found.add(resource.getDirectory());
+                continue;
+            }
+            // Many projects copy their licence out of the root: nothing else there is a resource.
+            for (String include : includes) {
+                found.add(new File(resource.getDirectory(), fixedPart(include)).getPath());
+            }
         }
-        for (Resource resource : project.getBuild().getTestResources()) {
-            folders.add(resource.getDirectory());
+        return found;
+    }
+
+    /** The file that a pattern names, or the folder that all of its files are in. */
+    private static String fixedPart(String pattern) {
+        String[] parts = pattern.replace('\\', '/').split("/");
+        StringBuilder fixed = new StringBuilder();
+        for (String part : parts) {
+            if (part.contains("*") || part.contains("?") || part.startsWith("%regex[")) {
+                break;
+            }
+            fixed.append(fixed.length() == 0 ? "" : "/").append(part);
         }
-        return folders;
+        return fixed.toString();
     }
 
     /** The program that Surefire would start. */

@@ -1,6 +1,6 @@
 package org.apache.maven.model;
 
-public class FileSet {
+public class FileSet extends PatternSet {
     public String getDirectory() {
         return null;
     }
