@@ -101,6 +101,8 @@ fn read_reports(files: &[Utf8PathBuf]) -> anyhow::Result<(Reports, usize)> {
         for case in report.cases {
             let outcome = match case.outcome {
                 CaseOutcome::Failed => Outcome::Failed,
+                // There, any exception but that of an assertion is an error.
+                CaseOutcome::Errored if is_java(&case.kind) => Outcome::Failed,
                 CaseOutcome::Errored => Outcome::Errored,
                 CaseOutcome::Flaky => {
                     reports.passed_later += 1;
@@ -128,9 +130,8 @@ fn written(path: &Utf8Path) -> SystemTime {
 }
 
 fn to_failure(case: Case, report: usize, outcome: Outcome) -> Reported {
-    let message = case.account.message.lines().next().unwrap_or_default();
     let account = Account {
-        message: message.to_owned(),
+        message: full_message(&case.kind, &case.account.message),
         ..case.account
     };
     let mut properties = case.properties.into_iter();
@@ -145,4 +146,21 @@ fn to_failure(case: Case, report: usize, outcome: Outcome) -> Reported {
         duration: case.duration.unwrap_or_default(),
         account,
     }
+}
+
+/// The first line of a message, with the class of a Java exception before it: Surefire keeps the two apart.
+fn full_message(kind: &str, message: &str) -> String {
+    let message = message.lines().next().unwrap_or_default();
+    if !is_java(kind) || message.starts_with(kind) {
+        return message.to_owned();
+    }
+    if message.is_empty() {
+        return kind.to_owned();
+    }
+    format!("{kind}: {message}")
+}
+
+/// Whether the type of a failure is a class of Java.
+fn is_java(kind: &str) -> bool {
+    kind.contains('.') && !kind.contains(' ')
 }

@@ -1,5 +1,6 @@
 //! How a failure stands to the latest changes, in words.
 
+use camino::Utf8Path;
 use unflake_core::change::Lines;
 use unflake_core::comparison::{AtBase, Comparison};
 use unflake_core::intersect::{How, Touch, Unknown};
@@ -30,7 +31,7 @@ fn describe_touch(touch: &Touch) -> String {
     let place = place(touch);
     let kind = touch.kind.label();
     match &touch.how {
-        How::Imported if touch.path.ends_with(".java") => {
+        How::Imported if Utf8Path::new(&touch.path).extension() == Some("java") => {
             format!("it loaded the classes of {place}, {kind}")
         }
         How::Ran | How::Imported | How::Read => {

@@ -132,6 +132,23 @@ public class ShopTest {
 
 const SETTINGS: &str = "src/main/resources/shop.properties";
 
+/// What Surefire says of the failures: the class of an exception stands apart from its message.
+const REPORT: &str = r#"<testsuite name="shop.ShopTest" tests="3" failures="3">
+  <testcase name="failsHere" classname="shop.ShopTest" time="0.1">
+    <failure type="java.lang.AssertionError">java.lang.AssertionError
+	at shop.ShopTest.failsHere(ShopTest.java:19)</failure>
+  </testcase>
+  <testcase name="failsEverywhere" classname="shop.ShopTest" time="0.1">
+    <error message="no service" type="java.lang.IllegalStateException">java.lang.IllegalStateException: no service
+	at shop.ShopTest.failsEverywhere(ShopTest.java:24)</error>
+  </testcase>
+  <testcase name="price" classname="shop.ShopTest" time="0.1">
+    <failure message="expected:&lt;119&gt; but was:&lt;81&gt;" type="java.lang.AssertionError">java.lang.AssertionError: expected:&lt;119&gt; but was:&lt;81&gt;
+	at shop.ShopTest.price(ShopTest.java:29)</failure>
+  </testcase>
+</testsuite>
+"#;
+
 fn main_source(name: &str) -> String {
     format!("src/main/java/shop/{name}.java")
 }
@@ -159,9 +176,21 @@ fn shop(outside: &TempDir) -> Project {
 fn judge(project: &Project, outside: &TempDir) -> Vec<(String, String, Vec<String>)> {
     let built = build(project, outside.path(), &[]);
     assert_eq!(built.code, Some(0), "{built:#?}");
-    let args = ["run", "--format", "json", "--check-base", "--fresh", "1"];
-    let more = ["--immediate", "0", "--end", "0", "--threshold", "100%"];
-    let run = unflake(project, outside.path(), &[&args[..], &more].concat());
+    ask(project, outside, &["run", "--immediate", "0", "--end", "0"])
+}
+
+/// The same by any verb that looks into failures.
+fn ask(project: &Project, outside: &TempDir, verb: &[&str]) -> Vec<(String, String, Vec<String>)> {
+    let args = [
+        "--format",
+        "json",
+        "--check-base",
+        "--fresh",
+        "1",
+        "--threshold",
+        "100%",
+    ];
+    let run = unflake(project, outside.path(), &[verb, &args].concat());
     let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run:#?}"));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let findings = report["findings"].as_array().unwrap().iter();
@@ -204,6 +233,9 @@ fn a_test_is_flaky_only_if_it_loads_nothing_that_changed_and_passes_at_the_base(
         ("price", "broken touches-change", &[&price]),
     ];
     assert_eq!(judge(&project, &outside), expect(&planted));
+    project.write("TEST-shop.xml", REPORT);
+    let triaged = ask(&project, &outside, &["triage", "TEST-shop.xml"]);
+    assert_eq!(triaged, expect(&planted));
 }
 
 #[test]
