@@ -82,7 +82,15 @@ impl Fleet {
     }
 
     /// Starts a new interpreter. It says hello, is told to `start`, and next comes `Parsed`.
-    pub fn spawn(&mut self, mut process: Process, start: Command) -> Result<VmId, StartError> {
+    pub fn spawn(&mut self, process: Process, start: Command) -> Result<VmId, StartError> {
+        self.spawn_with(process, Some(start))
+    }
+
+    fn spawn_with(
+        &mut self,
+        mut process: Process,
+        launch: Option<Command>,
+    ) -> Result<VmId, StartError> {
         let vm = self.number();
         process
             .env("UNFLAKE_CHANNEL", self.folder.path())
@@ -91,9 +99,23 @@ impl Fleet {
         let pipes = self.make_pipes(vm)?;
         let mut spawned = Vm::spawn(vm, process, pipes, self.sender.clone())
             .map_err(|source| StartError::Spawn { command, source })?;
-        spawned.launch = Some(start);
+        spawned.launch = launch;
         self.vms.insert(vm, spawned);
         Ok(vm)
+    }
+
+    /// Starts a new process ahead of need. It says hello, and waits for `launch`.
+    pub(crate) fn spawn_ahead(&mut self, process: Process) -> Result<VmId, StartError> {
+        self.spawn_with(process, None)
+    }
+
+    /// Has a VM that was started ahead start.
+    pub(crate) fn launch(&mut self, id: VmId, start: Command) {
+        if self.has_greeted(id) {
+            self.welcome(id, &start);
+        } else if let Some(vm) = self.vms.get_mut(&id) {
+            vm.launch = Some(start);
+        }
     }
 
     /// Makes a copy of a VM. Next comes `Cloned` or `Unforked`.
@@ -303,15 +325,30 @@ impl Fleet {
         let birth = vm.birth;
         let start = vm.launch.take();
         self.hello.get_or_insert(hello);
-        // The events have no reader only when the run is given up.
-        drop(self.events.send(Event::VmStarted { vm: id, birth }));
-        Ok(match start {
-            Some(start) => {
-                self.tell(id, &start);
+        Ok(match (start, birth) {
+            (Some(start), _) => {
+                self.welcome(id, &start);
                 None
             }
-            None => Some(Happening::Cloned(id)),
+            // It was started ahead of need.
+            (None, Birth::Exec) => None,
+            (None, Birth::Fork | Birth::Elsewhere) => {
+                self.tell_of(id, birth);
+                Some(Happening::Cloned(id))
+            }
         })
+    }
+
+    /// Has a new process start.
+    fn welcome(&mut self, id: VmId, start: &Command) {
+        self.tell_of(id, Birth::Exec);
+        self.tell(id, start);
+    }
+
+    /// Tells of a VM that is ready to work.
+    fn tell_of(&self, vm: VmId, birth: Birth) {
+        // The events have no reader only when the run is given up.
+        drop(self.events.send(Event::VmStarted { vm, birth }));
     }
 
     /// A closed channel is the end of a fork; an interpreter of ours is over when its process is.

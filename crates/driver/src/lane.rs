@@ -63,6 +63,8 @@ pub(crate) struct Lane {
     /// The copy that runs them.
     pub(crate) copy: Option<Pid>,
     pub(crate) asked: Option<Asked>,
+    /// The VM for its next group, which waits to be told.
+    pub(crate) ahead: Option<VmId>,
     pub(crate) deadline: Option<Instant>,
     pub(crate) state: State,
     /// Whether the VM can take no other group: it is gone, or has run tests itself.
@@ -97,6 +99,7 @@ impl Lane {
             expected: VecDeque::new(),
             copy: None,
             asked: None,
+            ahead: None,
             deadline: None,
             state: State::Idle,
             is_spent: false,

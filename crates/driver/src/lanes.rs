@@ -86,6 +86,9 @@ impl Session {
             }
             let is_done = |lane: &Lane| lane.state != State::Busy && lane.expected.is_empty();
             if groups.is_empty() && lanes.iter().all(is_done) {
+                for lane in lanes.iter_mut() {
+                    self.drop_ahead(lane);
+                }
                 return Ok(trials);
             }
             match self.next(lanes.iter().filter_map(|lane| lane.deadline).min())? {
@@ -128,7 +131,8 @@ impl Session {
         }
         let rest = lane.rest();
         if !rest.is_empty() {
-            return self.begin(lane, &rest, manner);
+            self.begin(lane, &rest, manner)?;
+            return self.start_ahead(lane, manner, groups.front().map(|(_, next)| next));
         }
         if lane.is_used && manner.is_alone() {
             self.put_back(lane)?;
@@ -136,7 +140,8 @@ impl Session {
         match groups.pop_front() {
             Some((number, group)) => {
                 lane.group = number;
-                self.begin(lane, &group, manner)
+                self.begin(lane, &group, manner)?;
+                self.start_ahead(lane, manner, groups.front().map(|(_, next)| next))
             }
             None => Ok(()),
         }
@@ -152,7 +157,10 @@ impl Session {
             let restored = workspace.restore().map_err(StartError::Scratch)?;
             lane.left_behind.insert(lane.group, restored.changed);
             // A VM whose folder was removed stands in one that has no name any more.
-            lane.is_spent |= restored.is_rebuilt;
+            if restored.is_rebuilt {
+                lane.is_spent = true;
+                self.drop_ahead(lane);
+            }
         }
         Ok(())
     }
@@ -168,7 +176,7 @@ impl Session {
         lane.expected = group.iter().flat_map(runs).flatten().collect();
         if lane.is_spent || self.fleet.vm(lane.vm).is_none() {
             self.fleet.kill(lane.vm);
-            lane.vm = self.start_in(lane.workspace.as_ref(), group)?;
+            lane.vm = self.take_vm(lane, group)?;
             (lane.is_spent, lane.state) = (false, State::Starting);
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! unflake's hands: starts VMs, speaks the runner protocol, and does the experiments that
 //! `unflake-core` asks for. It decides nothing about a test, and prints nothing.
 
+mod ahead;
 mod alarm;
 mod alone;
 mod archiving;

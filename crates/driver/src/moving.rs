@@ -203,10 +203,7 @@ impl Session {
         workspace: Option<&Workspace>,
         tests: &[TestId],
     ) -> Result<VmId, Halt> {
-        let project = self.project_in(workspace);
-        let start = project.start_for(tests, &self.listed().replay);
-        let process = project.process(&self.fleet.folder(), &start);
-        let process = process.map_err(StartError::Scratch)?;
+        let (process, start) = self.process_in(workspace, tests)?;
         Ok(self.fleet.spawn(process, start)?)
     }
 

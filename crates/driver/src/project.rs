@@ -115,6 +115,11 @@ impl Project {
         }
     }
 
+    /// Whether its VMs are worth starting before they are needed: they take long, and cannot be copied.
+    pub(crate) fn starts_ahead(&self) -> bool {
+        matches!(self, Self::Maven(_))
+    }
+
     /// Whether something can be done once so that many new processes start sooner.
     pub(crate) fn wants_archive(&self) -> bool {
         match self {
