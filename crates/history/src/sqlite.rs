@@ -7,6 +7,7 @@ mod append;
 mod blocks;
 pub mod board;
 mod group;
+mod insert;
 mod kept;
 mod labelled;
 mod reading;
