@@ -8,7 +8,7 @@ use rusqlite::{
 
 use super::blocks::Builder;
 use super::insert::Insert;
-use super::{Sqlite, translate};
+use super::{Sqlite, first, translate};
 use crate::batch::Batch;
 use crate::run::{Label, More, Provenance, Row, TestName};
 use crate::store::{Appended, Refused, Source, StoreError};
@@ -24,19 +24,33 @@ impl Sqlite {
         &mut self,
         source: &mut dyn Source,
     ) -> Result<Appended, StoreError> {
+        // The first batches are awaited before the lock is taken: others may write meanwhile.
+        let (batches, is_large) = first::begin(source);
+        let has_left = is_large && first::leave_log(&self.connection).map_err(self.trouble())?;
+        let appended = self.append_batches(batches, source);
+        if has_left {
+            // What was added is there already. A store without its log gets it when it is opened.
+            let _ = first::take_log(&self.connection);
+        }
+        appended
+    }
+
+    fn append_batches(
+        &mut self,
+        batches: Vec<Batch>,
+        source: &mut dyn Source,
+    ) -> Result<Appended, StoreError> {
         let path = self.path.clone();
         let trouble = |error| translate(&path, error);
-        // The first batch is awaited before the lock is taken: others may write meanwhile.
-        let mut next = source.next_batch();
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(trouble)?;
         let builder = Builder::begin(&transaction).map_err(trouble)?;
         let mut writer = Writer::begin(&transaction, source, builder).map_err(trouble)?;
-        while let Some(batch) = next {
+        let more = std::iter::from_fn(|| source.next_batch());
+        for batch in batches.into_iter().chain(more) {
             writer.write(&batch).map_err(trouble)?;
-            next = source.next_batch();
         }
         let digest = match source.digest() {
             Ok(digest) => digest,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::translate;
+use super::{first, translate};
 use crate::run::{ENDINGS, Ended};
 use crate::store::StoreError;
 
@@ -92,12 +92,9 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
         Some(_) => return raise(connection, path),
         None => {}
     }
-    // Larger pages suit rows that are only ever added; the log can be chosen outside a transaction only.
+    // Larger pages suit rows that are only ever added.
     connection
         .pragma_update(None, "page_size", 8192)
-        .map_err(trouble)?;
-    connection
-        .pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
         .map_err(trouble)?;
     tune(connection).map_err(trouble)?;
     // Two processes may be here at once: the second finds the tables made.
@@ -168,8 +165,10 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<Option<i64>,
 }
 
 fn tune(connection: &Connection) -> rusqlite::Result<()> {
-    // An acknowledged source survives also a loss of power.
-    connection.pragma_update(None, "synchronous", "full")?;
+    // A log can be taken outside a transaction only. A store that was left without it gets it here.
+    first::take_log(connection)?;
+    // An acknowledged source survives also a loss of power, and so does the end of a rollback journal.
+    connection.pragma_update(None, "synchronous", "extra")?;
     // 64 MB of pages.
     connection.pragma_update(None, "cache_size", -65536)
 }
