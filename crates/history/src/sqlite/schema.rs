@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Row, TransactionBehavior};
 
 use super::{first, translate};
 use crate::run::{ENDINGS, Ended};
@@ -138,9 +138,12 @@ fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
 /// The version of a history of ours; `None` if it is empty.
 pub(super) fn check(connection: &Connection, path: &Path) -> Result<Option<i64>, StoreError> {
     let trouble = |error| translate(path, error);
-    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let application = number("application_id").map_err(trouble)?;
-    let version = number("user_version").map_err(trouble)?;
+    // By one statement: between two of them another process may have made the tables.
+    let state = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) \
+                 FROM pragma_application_id, pragma_user_version";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let (application, version, tables): (i64, i64, i64) =
+        connection.query_row(state, [], read).map_err(trouble)?;
     if application == APPLICATION && version > VERSION {
         return Err(StoreError::Newer {
             path: path.to_owned(),
@@ -151,10 +154,6 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<Option<i64>,
     if application == APPLICATION {
         return Ok(Some(version));
     }
-    let tables = "SELECT count(*) FROM sqlite_schema";
-    let tables: i64 = connection
-        .query_row(tables, [], |row| row.get(0))
-        .map_err(trouble)?;
     if application != 0 || tables > 0 {
         return Err(StoreError::Damaged {
             path: path.to_owned(),
