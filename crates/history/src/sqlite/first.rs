@@ -40,8 +40,14 @@ pub(super) fn leave_log(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Takes the log, which lets readers go on while somebody writes.
+///
+/// SQLite does not wait for others here. Where several open a new store at once, one of them gives it its log;
+/// a store that others use without one gets it from whoever opens it next.
 pub(super) fn take_log(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
+    match connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())) {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
+        result => result,
+    }
 }
 
 /// Whether a rollback journal lies beside the store: what it is to undo is in the pages still.
