@@ -175,9 +175,6 @@ pub(crate) struct QuestionArgs {
     /// What is written to standard output
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: FormatArg,
-    /// Also write the plot to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) svg: Option<Utf8PathBuf>,
     #[command(flatten)]
     pub(crate) periods: PeriodArgs,
 }
@@ -219,6 +216,9 @@ pub(crate) enum RuleArg {
 pub(crate) struct RatesArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
+    /// Also write the plot to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<Utf8PathBuf>,
     /// What the tests are sorted by
     #[arg(long, value_name = "KEY", default_value = "rate")]
     pub(crate) sort: SortArg,
@@ -241,6 +241,9 @@ pub(crate) enum SortArg {
 pub(crate) struct ConfidenceArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
+    /// Also write the plot to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<Utf8PathBuf>,
     /// How far off the rate may be
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share)]
     pub(crate) margin: f64,
@@ -253,6 +256,9 @@ pub(crate) struct ConfidenceArgs {
 pub(crate) struct UnstableArgs {
     #[command(flatten)]
     pub(crate) question: QuestionArgs,
+    /// Also write the plot to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<Utf8PathBuf>,
     /// By which rule a test is called unstable
     #[arg(long, value_name = "MODE", default_value = "sequential")]
     pub(crate) mode: ModeArg,
@@ -308,6 +314,9 @@ pub(crate) struct NextArgs {
     /// Show what the orders would have made of the recorded runs (Rehman 2019, Fig. 10)
     #[arg(long, conflicts_with = "run")]
     pub(crate) replay: bool,
+    /// With --replay: also write the plot to this file
+    #[arg(long, requires = "replay", value_name = "FILE")]
+    pub(crate) svg: Option<Utf8PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -89,8 +89,8 @@ pub enum FileError {
     /// Nothing is in it.
     #[error("it is empty")]
     Empty,
-    /// No line of it can be used.
-    #[error("no line of it is a run")]
+    /// There is no run in it that can be used.
+    #[error("there is no run in it that can be used")]
     Nothing,
 }
 

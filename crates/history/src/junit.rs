@@ -39,8 +39,8 @@ pub fn read_junit(reader: impl BufRead) -> Result<CaseReport, JunitError> {
 
 /// Reads a report of any size, and hands out its cases whenever a suite has ended.
 ///
-/// Of each case only what `trim` leaves stays in memory until then. From a suite with very many cases they
-/// are handed out in parts; a case that is repeated in two parts is then not seen to be the same.
+/// Of each case only what `trim` leaves stays in memory until then. From a suite with very many cases or
+/// failures they are handed out in parts; a case that is repeated in two parts is then not seen to be the same.
 pub fn stream_junit(
     reader: impl BufRead,
     trim: impl Fn(&mut Case),
@@ -285,6 +285,8 @@ fn read_root<R: BufRead>(markup: &mut Markup<R>) -> Result<Element, JunitError> 
 mod tests {
     use proptest::prelude::*;
     use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
+
+    use std::io::Read as _;
 
     use super::*;
 
@@ -847,5 +849,24 @@ boom]]>
             let xml = report.to_string().unwrap();
             prop_assert_eq!(read(&xml).cases, expected, "{}", xml);
         }
+    }
+
+    #[test]
+    fn a_case_that_fails_again_and_again_is_handed_out_in_parts() {
+        let begin = &b"<testsuite>"[..];
+        let fails =
+            b"<testcase classname='c' name='t'><failure message='m'/></testcase>".repeat(250_000);
+        let report = begin.chain(&fails[..]).chain(&b"</testsuite>"[..]);
+        let mut parts = Vec::new();
+        stream_junit(
+            std::io::BufReader::new(report),
+            |_| {},
+            |cases| {
+                let failures = cases.iter().map(|case| 1 + case.other_failures.len());
+                parts.push(failures.sum::<usize>());
+            },
+        )
+        .unwrap();
+        assert_eq!(parts, [200_000, 50_000]);
     }
 }

@@ -6,7 +6,9 @@
 mod append;
 mod blocks;
 pub mod board;
+mod first;
 mod group;
+mod insert;
 mod kept;
 mod labelled;
 mod reading;
@@ -77,6 +79,14 @@ impl Sqlite {
 
     fn connect_to_read(path: &Path) -> Result<Self, StoreError> {
         let trouble = |error| translate(path, error);
+        if first::is_unfinished(path) {
+            return Err(StoreError::Open {
+                path: path.to_owned(),
+                source:
+                    "an import was killed, and what it left can be undone only where one can write"
+                        .into(),
+            });
+        }
         // Without a log beside it, and with nobody able to write, the file does not change.
         let name = format!("file:{}?immutable=1", escape(path));
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;

@@ -160,7 +160,7 @@ fn a_broken_file_adds_nothing_and_others_are_not_lost() {
         (
             "none.csv",
             "test,time,verdict\nx,y,z\n",
-            "no line of it is a run",
+            "there is no run in it that can be used",
         ),
     ] {
         let report = take(&mut store, name, text);

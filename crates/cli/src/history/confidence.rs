@@ -8,7 +8,7 @@ use unflake_core::quantify::normal::cumulative as level_of;
 use unflake_core::quantify::sample::to_float;
 use unflake_history::book::{Before, Entry};
 
-use super::question::{Head, Question, to_json};
+use super::question::{Head, Question, plot, to_json};
 use super::rates::{JsonLine, rest, to_data};
 use super::{print, table};
 use crate::Exit;
@@ -73,7 +73,7 @@ pub(crate) fn confidence(args: &ConfidenceArgs) -> anyhow::Result<Exit> {
         marks: Vec::new(),
         is_share: true,
     };
-    let plot = question.plot(&chart)?;
+    let plot = plot(&chart, args.svg.as_deref())?;
     let summary = summarize(&rows, known);
     // Those that lack most come first.
     let lack = |row: &Row| row.needed.unwrap_or(0.0) - to_float(row.runs);

@@ -48,7 +48,7 @@ pub(crate) fn next(args: &NextArgs) -> anyhow::Result<Exit> {
     let mut entries = question.entries(Before::Sum)?;
     let order = to_order(args, &entries);
     if args.replay {
-        return replay::replay(&question, &entries);
+        return replay::replay(args, &question, &entries);
     }
     question.add_durations(&mut entries)?;
     if args.run {

@@ -3,6 +3,7 @@
 use std::fs;
 
 use anyhow::Context;
+use camino::Utf8Path;
 use console::Term;
 use serde::Serialize;
 use unflake_core::chart::{Chart, svg, terminal};
@@ -116,21 +117,21 @@ impl Question {
             self.rule.label()
         )
     }
+}
 
-    /// Writes the plot where `--svg` says, and gives it for the terminal.
-    pub(crate) fn plot(&self, chart: &Chart) -> anyhow::Result<String> {
-        if let Some(file) = &self.args.svg {
-            fs::write(file, svg::write(chart)).with_context(|| format!("cannot write {file}"))?;
-        }
-        let width = Term::stdout()
-            .size_checked()
-            .map_or(80, |(_, columns)| columns);
-        Ok(terminal::write(
-            chart,
-            usize::from(width).clamp(40, 110),
-            13,
-        ))
+/// Writes the plot where `--svg` says, and gives it for the terminal.
+pub(crate) fn plot(chart: &Chart, file: Option<&Utf8Path>) -> anyhow::Result<String> {
+    if let Some(file) = file {
+        fs::write(file, svg::write(chart)).with_context(|| format!("cannot write {file}"))?;
     }
+    let width = Term::stdout()
+        .size_checked()
+        .map_or(80, |(_, columns)| columns);
+    Ok(terminal::write(
+        chart,
+        usize::from(width).clamp(40, 110),
+        13,
+    ))
 }
 
 /// Which periods flags and `unflake.toml` ask for together.

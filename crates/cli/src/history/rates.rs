@@ -8,7 +8,7 @@ use unflake_core::quantify::quantile::quantile;
 use unflake_core::quantify::sample::Sample;
 use unflake_history::book::{Before, Entry};
 
-use super::question::{Head, Question, to_json};
+use super::question::{Head, Question, plot, to_json};
 use super::{print, table};
 use crate::Exit;
 use crate::history_args::{RatesArgs, SortArg};
@@ -90,7 +90,7 @@ pub(crate) fn rates(args: &RatesArgs) -> anyhow::Result<Exit> {
         marks: Vec::new(),
         is_share: true,
     };
-    let plot = question.plot(&chart)?;
+    let plot = plot(&chart, args.svg.as_deref())?;
     let summary = summarize(&entries, &now, &stable);
     let shown = &entries[..question.shown(entries.len())];
     if question.is_json() {

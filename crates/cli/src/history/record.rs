@@ -81,8 +81,8 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<Exit> {
                 Err(error) => failed(file, format!("it cannot be read: {error}")),
             },
         };
-        if args.format == FormatArg::Human && row.result != "added" {
-            // Trouble is told at once, and again in the summary.
+        if args.format == FormatArg::Human && row.result != "added" && !bar.is_hidden() {
+            // Whoever watches is told of trouble at once; it is in the summary too.
             bar.suspend(|| drop(writeln!(std::io::stderr(), "{}", line(&row))));
         }
         rows.push(row);

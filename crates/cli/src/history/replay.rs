@@ -17,10 +17,11 @@ use unflake_history::dates;
 use unflake_history::store::Store;
 
 use super::next::to_candidate;
-use super::question::{Head, Question, to_json};
+use super::question::{Head, Question, plot, to_json};
 use super::rates::{JsonLine, to_data};
 use super::{print, table};
 use crate::Exit;
+use crate::history_args::NextArgs;
 
 /// A day in milliseconds.
 const DAY: i64 = 86_400_000;
@@ -69,7 +70,11 @@ struct Course {
     found: Vec<(u32, usize)>,
 }
 
-pub(super) fn replay(question: &Question, entries: &[Entry]) -> anyhow::Result<Exit> {
+pub(super) fn replay(
+    args: &NextArgs,
+    question: &Question,
+    entries: &[Entry],
+) -> anyhow::Result<Exit> {
     let recorded = read(question, entries)?;
     let orders = [
         ("default", RerunOrder::Default),
@@ -122,7 +127,7 @@ pub(super) fn replay(question: &Question, entries: &[Entry]) -> anyhow::Result<E
         marks: Vec::new(),
         is_share: true,
     };
-    let plot = question.plot(&chart)?;
+    let plot = plot(&chart, args.svg.as_deref())?;
     if question.is_json() {
         print(&to_json(&Answer {
             head: question.head("unflake.replay/1"),

@@ -11,7 +11,7 @@ use unflake_history::book::{Before, Entry};
 use unflake_history::dates;
 use unflake_history::store::Store;
 
-use super::question::{Head, Question, to_json};
+use super::question::{Head, Question, plot, to_json};
 use super::rates::{JsonLine, rest, to_data};
 use super::{print, table};
 use crate::Exit;
@@ -37,8 +37,11 @@ struct Summary {
     without_baseline: usize,
     failed: usize,
     unstable: usize,
-    /// Of the tests that failed, the share that need not be looked into (RQ4).
+    /// Of the tests that failed and have a baseline, the share that need not be looked into (RQ4).
     saved: f64,
+    /// How many these are.
+    #[serde(skip)]
+    judged: usize,
 }
 
 #[derive(Serialize)]
@@ -94,12 +97,12 @@ pub(crate) fn unstable(args: &UnstableArgs) -> anyhow::Result<Exit> {
         .collect();
     let found = examine(&courses, mode, question.level);
     let chart = to_chart(&question, &courses, &found);
-    let plot = question.plot(&chart)?;
+    let plot = plot(&chart, args.svg.as_deref())?;
     let mut flagged: Vec<usize> = (0..found.len())
         .filter(|at| found[*at].flagged.is_some())
         .collect();
     flagged.sort_by(|one, other| found[*one].p_value.total_cmp(&found[*other].p_value));
-    let summary = summarize(&courses, flagged.len());
+    let summary = summarize(&courses, &found);
     let shown = &flagged[..question.shown(flagged.len())];
     let mut rows: Vec<Row> = Vec::new();
     let mut changes: Vec<Option<ChangePoint>> = Vec::new();
@@ -170,17 +173,23 @@ fn to_chart(question: &Question, courses: &[Course], found: &[Instability]) -> C
     }
 }
 
-fn summarize(courses: &[Course], unstable: usize) -> Summary {
-    let ran = courses.iter().filter(|course| !course.days.is_empty());
-    let new = ran.clone().filter(|course| course.baseline.runs() == 0);
-    let failed = ran.clone().filter(|course| course.current().failures() > 0);
-    let (tests, without_baseline, failed) = (ran.clone().count(), new.count(), failed.count());
+fn summarize(courses: &[Course], found: &[Instability]) -> Summary {
+    let both = courses.iter().zip(found);
+    let ran = both.filter(|(course, _)| !course.days.is_empty());
+    let is_new = |course: &Course| course.baseline.runs() == 0;
+    let has_failed = |course: &Course| course.current().failures() > 0;
+    // A failure without a baseline may well need a look.
+    let judged = ran
+        .clone()
+        .filter(|(course, _)| has_failed(course) && !is_new(course));
+    let stable = judged.clone().filter(|(_, one)| one.flagged.is_none());
     Summary {
-        tests,
-        without_baseline,
-        failed,
-        unstable,
-        saved: share(failed.saturating_sub(unstable), failed),
+        tests: ran.clone().count(),
+        without_baseline: ran.clone().filter(|(course, _)| is_new(course)).count(),
+        failed: ran.filter(|(course, _)| has_failed(course)).count(),
+        unstable: found.iter().filter(|one| one.flagged.is_some()).count(),
+        saved: share(stable.count(), judged.clone().count()),
+        judged: judged.count(),
     }
 }
 
@@ -246,13 +255,22 @@ fn write(question: &Question, summary: &Summary, rows: &[Row], mode: &str, plot:
     let mut text = question.opening();
     text += plot;
     let told = format!(
-        "\n\n{} of {} tests failed, {} became unstable (--mode {mode}): by that rule {} of those that failed need no look",
+        "\n\n{} of {} tests failed, {} became unstable (--mode {mode})",
         table::count(summary.failed as u64),
         table::count(summary.tests as u64),
         table::count(summary.unstable as u64),
-        table::percent(summary.saved),
     );
     text += &told;
+    if summary.judged > 0 {
+        let saved = table::percent(summary.saved);
+        let whose = if summary.judged == summary.failed {
+            "those that failed"
+        } else {
+            "those that failed and have a baseline"
+        };
+        let told = format!(": by that rule {saved} of {whose} need no look");
+        text += &told;
+    }
     if summary.without_baseline > 0 {
         let new = table::count(summary.without_baseline as u64);
         let told = format!("; {new} have no baseline, and nothing is said of them");

@@ -1,7 +1,8 @@
 //! A history under kills, full disks and several writers.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -47,6 +48,36 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
 }
 
 #[test]
+fn a_first_import_of_many_runs_survives_a_kill() {
+    let project = Project::new();
+    let mut table = "test,time,verdict\n".to_owned();
+    for line in 0..100_000 {
+        writeln!(table, "t{},{},passed", line % 50, 1_700_000_000 + line).unwrap();
+    }
+    project.write("many.csv", &table);
+    let mut child = command(&project, &["record", "many.csv"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // It goes without its log: what is written is in the file or its journal.
+    let journal = project.path().join(".unflake/history.db-journal");
+    wait_for(&mut child, &journal, 1);
+    child.kill().unwrap();
+    let acknowledged = child.wait().unwrap().success();
+    let again = unflake(&project, &["record", "many.csv"]);
+    assert_eq!(again.code, Some(0), "{again:#?}");
+    assert!(
+        !acknowledged || again.stdout.contains("1 had been added before"),
+        "{again:#?}"
+    );
+    let rates = json(
+        &project,
+        &["rates", "--days", "9999", "--baseline-days", "1"],
+    );
+    assert_eq!(rates["summary"]["runs"], 100_000);
+}
+
+#[test]
 fn a_full_disk_is_an_error_that_loses_nothing() {
     let project = Project::with(&[("small.csv", "test,time,verdict\na,2025-01-01,ok\n")]);
     assert_eq!(unflake(&project, &["record", "small.csv"]).code, Some(0));
@@ -73,6 +104,49 @@ fn wait_for(child: &mut std::process::Child, log: &Path, bytes: u64) {
             return;
         }
         std::thread::yield_now();
+    }
+}
+
+/// The most memory, in megabytes, that a child takes while it reads `begin`, `part` so often, and `end`.
+#[cfg(target_os = "linux")]
+fn peak_while_reading(project: &Project, begin: &str, part: &str, times: usize, end: &str) -> u64 {
+    let mut child = command(project, &["record", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(begin.as_bytes()).unwrap();
+    for _ in 0..times {
+        input.write_all(part.as_bytes()).unwrap();
+    }
+    // It has read nearly all of it, and waits for the rest.
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    input.write_all(end.as_bytes()).unwrap();
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = peak.unwrap().trim().trim_end_matches(" kB");
+    kilobytes.parse::<u64>().unwrap() / 1024
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_of_any_size_take_little_memory() {
+    let project = Project::new();
+    let begin = "<testsuite name='s'><testcase name='a' classname='c'><system-out>";
+    let end = "</system-out></testcase></testsuite>";
+    let line = "what a test may write without end &amp; without sense\n".repeat(20_000);
+    let output = peak_while_reading(&project, begin, &line, 200, end);
+
+    let cases = "<testcase name='a' classname='c' time='1'/>".repeat(1000);
+    let many = peak_while_reading(&project, "<testsuite>", &cases, 300, "</testsuite>");
+
+    let cell = "x".repeat(10_000);
+    let rows = format!("t,2025-01-01,passed,{cell}\n").repeat(100);
+    let table = peak_while_reading(&project, "test,time,verdict,log\n", &rows, 200, "");
+    for peak in [output, many, table] {
+        assert!(peak < 150, "{output} MB, {many} MB, {table} MB");
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is recorded by itself, what is imported, and what the history answers.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -185,7 +186,7 @@ fn every_question_has_an_answer_for_people_for_machines_and_as_a_plot() {
         ("unstable", 1),
         ("next", 0),
     ] {
-        let people = unflake(&project, &[verb, "--release", "D", "--svg", "plot.svg"]);
+        let people = unflake(&project, &[verb, "--release", "D"]);
         assert_eq!(people.code, Some(code), "{people:#?}");
         assert!(
             people.stdout.contains("release D (")
@@ -197,7 +198,18 @@ fn every_question_has_an_answer_for_people_for_machines_and_as_a_plot() {
         assert_eq!(machine["flaky_rule"], "evidence");
         assert_eq!(machine["periods"]["baseline_release"], "C");
     }
-    assert!(project.read("plot.svg").starts_with("<svg"));
+    for verb in ["rates", "confidence", "unstable", "next --replay"] {
+        let mut words: Vec<&str> = verb.split(' ').collect();
+        words.extend(["--release", "D", "--svg", "plot.svg"]);
+        unflake(&project, &words);
+        assert!(project.read("plot.svg").starts_with("<svg"), "{verb}");
+        fs::remove_file(project.path().join("plot.svg")).unwrap();
+    }
+    // Where nothing is drawn, nothing is promised.
+    for verb in ["next", "anomalies"] {
+        let refused = unflake(&project, &[verb, "--svg", "plot.svg"]);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+    }
     let anomalies = json(&project, &["anomalies"]);
     assert_eq!(anomalies["schema"], "unflake.anomalies/1");
     let replay = json(&project, &["next", "--replay", "--release", "D"]);
@@ -242,6 +254,22 @@ fn planted_faults_are_found_and_the_paper_alarms_more_often_than_it_should() {
         all - hits < (paper_all - paper_hits) / 2,
         "{all} {hits}, {paper_all} {paper_hits}"
     );
+}
+
+#[test]
+fn of_a_failure_without_a_baseline_nothing_is_said() {
+    let table = "test,time,verdict\nnew,2025-01-01,failed\nfine,2025-01-01,ok\n";
+    let project = Project::with(&[("a.csv", table)]);
+    let recorded = unflake(&project, &["record", "a.csv"]);
+    assert_eq!((recorded.code, recorded.stderr.as_str()), (Some(0), ""));
+    let people = unflake(&project, &["unstable"]);
+    assert_eq!(people.code, Some(0), "{people:#?}");
+    assert!(!people.stdout.contains("need no look"), "{people:#?}");
+    assert!(people.stdout.contains("2 have no baseline"), "{people:#?}");
+    // Trouble is told once where nobody watches.
+    let again = unflake(&project, &["record", "a.csv"]);
+    assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""));
+    assert!(again.stdout.contains("known"), "{again:#?}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use super::excerpt::Excerpt;
 use super::markup::Element;
 use super::{Case, CaseReport, fold};
 
-/// So many cases of one suite are held at most where they are handed out.
-const MOST_CASES: usize = 200_000;
+/// So many cases and failures of one suite are held at most where they are handed out.
+const MOST_HELD: usize = 200_000;
 
 /// A report as far as it is read.
 #[derive(Default)]
@@ -16,6 +16,8 @@ pub(super) struct Gathering {
     report: CaseReport,
     /// The suites around the next case, the outermost first.
     suites: Vec<Suite>,
+    /// How many cases the report has, and what else takes memory: their further failures and properties.
+    held: usize,
 }
 
 /// One `testsuite` or `testsuites` element.
@@ -79,10 +81,15 @@ impl Gathering {
             return;
         };
         let cases = &mut self.report.cases;
+        // A pass of a case that is there adds nothing to it.
+        let adds = case.outcome.is_failure() || !case.properties.is_empty();
         let at = *suite.cases.entry(key).or_insert(cases.len());
-        match cases.get_mut(at) {
-            Some(held) => fold::fold(held, case),
-            None => cases.push(case),
+        if let Some(held) = cases.get_mut(at) {
+            fold::fold(held, case);
+            self.held += usize::from(adds);
+        } else {
+            cases.push(case);
+            self.held += 1;
         }
     }
 
@@ -116,17 +123,22 @@ impl Gathering {
         if self.suites.iter().any(is_open) {
             return Vec::new();
         }
-        mem::take(&mut self.report.cases)
+        self.take_cases()
     }
 
     /// The cases of the open suites too, when there are very many of them.
     pub(super) fn take_part(&mut self) -> Vec<Case> {
-        if self.report.cases.len() < MOST_CASES {
+        if self.held < MOST_HELD {
             return Vec::new();
         }
         for suite in &mut self.suites {
             suite.cases.clear();
         }
+        self.take_cases()
+    }
+
+    fn take_cases(&mut self) -> Vec<Case> {
+        self.held = 0;
         mem::take(&mut self.report.cases)
     }
 

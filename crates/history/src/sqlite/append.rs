@@ -3,21 +3,18 @@
 use std::collections::HashMap;
 
 use rusqlite::{
-    CachedStatement, Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior,
-    params,
+    Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
 };
 
 use super::blocks::Builder;
-use super::{Sqlite, translate};
+use super::insert::Insert;
+use super::{Sqlite, first, translate};
 use crate::batch::Batch;
 use crate::run::{Label, More, Provenance, Row, TestName};
 use crate::store::{Appended, Refused, Source, StoreError};
 
 const INSERT_DETAIL: &str = "INSERT INTO detail(run, rung, vm, signature, bug, verdict) \
                              VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-
-/// So many runs are written by one statement: each statement has a price of its own.
-const TOGETHER: usize = 64;
 
 /// So many signatures are remembered while a source is written.
 const SIGNATURES: usize = 100_000;
@@ -27,19 +24,33 @@ impl Sqlite {
         &mut self,
         source: &mut dyn Source,
     ) -> Result<Appended, StoreError> {
+        // The first batches are awaited before the lock is taken: others may write meanwhile.
+        let (batches, is_large) = first::begin(source);
+        let has_left = is_large && first::leave_log(&self.connection).map_err(self.trouble())?;
+        let appended = self.append_batches(batches, source);
+        if has_left {
+            // What was added is there already. A store without its log gets it when it is opened.
+            let _ = first::take_log(&self.connection);
+        }
+        appended
+    }
+
+    fn append_batches(
+        &mut self,
+        batches: Vec<Batch>,
+        source: &mut dyn Source,
+    ) -> Result<Appended, StoreError> {
         let path = self.path.clone();
         let trouble = |error| translate(&path, error);
-        // The first batch is awaited before the lock is taken: others may write meanwhile.
-        let mut next = source.next_batch();
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(trouble)?;
         let builder = Builder::begin(&transaction).map_err(trouble)?;
         let mut writer = Writer::begin(&transaction, source, builder).map_err(trouble)?;
-        while let Some(batch) = next {
+        let more = std::iter::from_fn(|| source.next_batch());
+        for batch in batches.into_iter().chain(more) {
             writer.write(&batch).map_err(trouble)?;
-            next = source.next_batch();
         }
         let digest = match source.digest() {
             Ok(digest) => digest,
@@ -99,8 +110,7 @@ pub(super) struct Writer<'a> {
     provenances: Vec<(i64, u32)>,
     signatures: HashMap<String, i64>,
     builder: Builder<'a>,
-    /// Adds [`TOGETHER`] runs.
-    insert: CachedStatement<'a>,
+    insert: Insert<'a>,
 }
 
 impl<'a> Writer<'a> {
@@ -125,7 +135,7 @@ impl<'a> Writer<'a> {
             provenances: Vec::new(),
             signatures: HashMap::new(),
             builder,
-            insert: transaction.prepare_cached(&insert_runs(TOGETHER))?,
+            insert: Insert::begin(transaction)?,
         })
     }
 
@@ -141,46 +151,29 @@ impl<'a> Writer<'a> {
             let found = find_provenance(self.transaction, provenance)?;
             self.provenances.push(found);
         }
-        for rows in batch.rows.chunks(TOGETHER) {
-            self.write_runs(rows)?;
+        for row in &batch.rows {
+            self.write_run(row)?;
         }
-        Ok(())
+        self.insert.flush()
     }
 
-    fn write_runs(&mut self, rows: &[Row]) -> rusqlite::Result<()> {
-        let mut few;
-        let insert = if rows.len() == TOGETHER {
-            &mut self.insert
-        } else {
-            few = self.transaction.prepare_cached(&insert_runs(rows.len()))?;
-            &mut few
-        };
-        for (place, row) in rows.iter().enumerate() {
-            let (provenance, _) = self.provenances[row.provenance as usize];
-            let values = [
-                self.tests[row.test as usize],
-                row.time,
-                i64::from(row.ended.number()),
-                provenance,
-                i64::from(row.attempt),
-            ];
-            let first = place * (values.len() + 1) + 1;
-            for (at, value) in values.into_iter().enumerate() {
-                insert.raw_bind_parameter(first + at, value)?;
-            }
-            insert.raw_bind_parameter(first + values.len(), row.duration)?;
+    fn write_run(&mut self, row: &Row) -> rusqlite::Result<()> {
+        let test = self.tests[row.test as usize];
+        let (provenance, stream) = self.provenances[row.provenance as usize];
+        self.insert.add([
+            Some(test),
+            Some(row.time),
+            Some(i64::from(row.ended.number())),
+            Some(provenance),
+            Some(i64::from(row.attempt)),
+            row.duration,
+        ])?;
+        if let Some(more) = &row.more {
+            self.write_detail(self.next, more)?;
         }
-        insert.raw_execute()?;
-        for (number, row) in (self.next..).zip(rows) {
-            if let Some(more) = &row.more {
-                self.write_detail(number, more)?;
-            }
-            let (_, stream) = self.provenances[row.provenance as usize];
-            self.builder
-                .add(row, number, self.tests[row.test as usize], stream)?;
-            self.runs += 1;
-        }
-        self.next += i64::try_from(rows.len()).unwrap_or(0);
+        self.builder.add(row, self.next, test, stream)?;
+        self.next += 1;
+        self.runs += 1;
         Ok(())
     }
 
@@ -236,20 +229,6 @@ impl<'a> Writer<'a> {
             Err(error) => Err(error),
         }
     }
-}
-
-/// A statement that adds so many runs.
-fn insert_runs(count: usize) -> String {
-    // After an error the whole transaction is given up, so that no statement need be able to undo itself.
-    let mut text =
-        "INSERT OR FAIL INTO run(test, time, outcome, provenance, attempt, duration) VALUES "
-            .to_owned();
-    for at in 0..count {
-        let comma = if at == 0 { "" } else { "," };
-        text.push_str(comma);
-        text.push_str("(?,?,?,?,?,?)");
-    }
-    text
 }
 
 fn find_test(connection: &Connection, test: &TestName) -> rusqlite::Result<i64> {

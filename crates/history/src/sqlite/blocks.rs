@@ -6,6 +6,7 @@
 //! because only one process writes at a time.
 
 use std::mem;
+use std::thread::{self, JoinHandle};
 
 use rusqlite::{Connection, params};
 
@@ -70,6 +71,15 @@ pub(super) struct Builder<'a> {
     passes: Vec<u64>,
     /// All others.
     counts: Vec<(Key, Tally)>,
+    /// The block before, which is not written yet.
+    packing: Option<Packing>,
+}
+
+/// A block that a thread of its own sorts and encodes, while further runs are added.
+struct Packing {
+    first: i64,
+    last: i64,
+    thread: JoinHandle<Vec<u8>>,
 }
 
 impl<'a> Builder<'a> {
@@ -81,6 +91,7 @@ impl<'a> Builder<'a> {
             waiting: 0,
             passes: Vec::new(),
             counts: Vec::new(),
+            packing: None,
         };
         builder.waiting = visit_loose(connection, builder.first, |key, tally| {
             builder.counts.push((key, tally));
@@ -115,40 +126,60 @@ impl<'a> Builder<'a> {
             }
         }
         if self.waiting >= FULL {
-            self.write(run)?;
+            self.pack(run)?;
         }
         Ok(())
     }
 
-    /// Makes the last block, if it is worth it.
+    /// Makes the last block, if it is worth it, and writes what is not written yet.
     pub(super) fn settle(&mut self, last: i64) -> rusqlite::Result<()> {
         if self.waiting >= WORTHWHILE {
-            self.write(last)?;
+            self.pack(last)?;
         }
-        Ok(())
+        self.write()
     }
 
     /// Makes a block of all runs up to `last`.
-    fn write(&mut self, last: i64) -> rusqlite::Result<()> {
-        let mut counts = mem::take(&mut self.counts);
-        self.passes.sort_unstable();
-        for same in self.passes.chunk_by(PartialEq::eq) {
-            let runs = u32::try_from(same.len()).unwrap_or(u32::MAX);
-            let tally = Tally {
-                runs,
-                ..Tally::default()
-            };
-            counts.push((Key::unpack(same[0]), tally));
-        }
-        self.passes.clear();
-        merge(&mut counts);
-        let add = "INSERT INTO block(first, last, counts) VALUES (?1, ?2, ?3)";
-        let mut add = self.connection.prepare_cached(add)?;
-        add.execute(params![self.first, last, encode(&counts)])?;
+    fn pack(&mut self, last: i64) -> rusqlite::Result<()> {
+        self.write()?;
+        let passes = mem::take(&mut self.passes);
+        let counts = mem::take(&mut self.counts);
+        self.packing = Some(Packing {
+            first: self.first,
+            last,
+            thread: thread::spawn(move || pack(passes, counts)),
+        });
         self.first = last + 1;
         self.waiting = 0;
         Ok(())
     }
+
+    /// Writes the block that was made last, when it is ready.
+    fn write(&mut self) -> rusqlite::Result<()> {
+        let Some(packing) = self.packing.take() else {
+            return Ok(());
+        };
+        let counts = packing.thread.join().expect("packing does not panic");
+        let add = "INSERT INTO block(first, last, counts) VALUES (?1, ?2, ?3)";
+        let mut add = self.connection.prepare_cached(add)?;
+        add.execute(params![packing.first, packing.last, counts])?;
+        Ok(())
+    }
+}
+
+/// The bytes of a block.
+fn pack(mut passes: Vec<u64>, mut counts: Vec<(Key, Tally)>) -> Vec<u8> {
+    passes.sort_unstable();
+    for same in passes.chunk_by(PartialEq::eq) {
+        let runs = u32::try_from(same.len()).unwrap_or(u32::MAX);
+        let tally = Tally {
+            runs,
+            ..Tally::default()
+        };
+        counts.push((Key::unpack(same[0]), tally));
+    }
+    merge(&mut counts);
+    encode(&counts)
 }
 
 /// Visits the counts of all blocks, then those of the runs that have none.

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Row, TransactionBehavior};
 
-use super::translate;
+use super::{first, translate};
 use crate::run::{ENDINGS, Ended};
 use crate::store::StoreError;
 
@@ -92,12 +92,9 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
         Some(_) => return raise(connection, path),
         None => {}
     }
-    // Larger pages suit rows that are only ever added; the log can be chosen outside a transaction only.
+    // Larger pages suit rows that are only ever added.
     connection
         .pragma_update(None, "page_size", 8192)
-        .map_err(trouble)?;
-    connection
-        .pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
         .map_err(trouble)?;
     tune(connection).map_err(trouble)?;
     // Two processes may be here at once: the second finds the tables made.
@@ -141,9 +138,12 @@ fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
 /// The version of a history of ours; `None` if it is empty.
 pub(super) fn check(connection: &Connection, path: &Path) -> Result<Option<i64>, StoreError> {
     let trouble = |error| translate(path, error);
-    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let application = number("application_id").map_err(trouble)?;
-    let version = number("user_version").map_err(trouble)?;
+    // By one statement: between two of them another process may have made the tables.
+    let state = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) \
+                 FROM pragma_application_id, pragma_user_version";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let (application, version, tables): (i64, i64, i64) =
+        connection.query_row(state, [], read).map_err(trouble)?;
     if application == APPLICATION && version > VERSION {
         return Err(StoreError::Newer {
             path: path.to_owned(),
@@ -154,10 +154,6 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<Option<i64>,
     if application == APPLICATION {
         return Ok(Some(version));
     }
-    let tables = "SELECT count(*) FROM sqlite_schema";
-    let tables: i64 = connection
-        .query_row(tables, [], |row| row.get(0))
-        .map_err(trouble)?;
     if application != 0 || tables > 0 {
         return Err(StoreError::Damaged {
             path: path.to_owned(),
@@ -168,8 +164,10 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<Option<i64>,
 }
 
 fn tune(connection: &Connection) -> rusqlite::Result<()> {
-    // An acknowledged source survives also a loss of power.
-    connection.pragma_update(None, "synchronous", "full")?;
+    // A log can be taken outside a transaction only. A store that was left without it gets it here.
+    first::take_log(connection)?;
+    // An acknowledged source survives also a loss of power, and so does the end of a rollback journal.
+    connection.pragma_update(None, "synchronous", "extra")?;
     // 64 MB of pages.
     connection.pragma_update(None, "cache_size", -65536)
 }
