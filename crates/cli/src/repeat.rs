@@ -267,14 +267,21 @@ fn surefire_pattern(class: &str, method: &str) -> Option<String> {
         letters.all(|one| one.is_alphanumeric() || "._$".contains(one))
     };
     let star = if rest.starts_with('[') { "*" } else { "" };
-    (is_word(class) && is_word(plain)).then(|| format!("-Dtest={class}#{plain}{star}"))
+    (is_word(class) && is_word(plain)).then(|| format!("{SELECTION}{class}#{plain}{star}"))
 }
 
 /// The framework arguments of another run of these paths: the same options, and the same seed.
 fn again(listing: &Listing, paths: Vec<String>) -> Vec<String> {
+    let selects = |arg: &&String| arg.starts_with(SELECTION);
+    let is_selected = paths.iter().any(|path| selects(&path));
     let options = listing.options.iter().chain(&listing.replay);
+    // The last selection is the one that counts for Maven.
+    let options = options.filter(|option| !(is_selected && selects(option)));
     options.cloned().chain(paths).collect()
 }
+
+/// Surefire's option for the tests that are to run.
+const SELECTION: &str = "-Dtest=";
 
 #[cfg(test)]
 mod tests {
@@ -306,6 +313,11 @@ mod tests {
     /// A report of one test, in this source file so that its path exists.
     fn report(typed: &str, id: &str) -> Report {
         let folder = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
+        let options: &[&str] = if id.contains('#') {
+            &["-pl", "core", "-Dtest=Of*User"]
+        } else {
+            &["-k", "a b"]
+        };
         let mut report = Report::new(Invocation::new(&parse(typed), folder));
         report.read(Event::Listed(Listing {
             framework: "pytest 9".to_owned(),
@@ -319,7 +331,7 @@ mod tests {
             deselected: 0,
             jobs: 1,
             replay: vec!["--randomly-seed=7".to_owned()],
-            options: vec!["-k".to_owned(), "a b".to_owned()],
+            options: options.iter().map(ToString::to_string).collect(),
             installed: None,
         }));
         report
@@ -380,6 +392,9 @@ mod tests {
                 .unwrap_or_default()
         };
         assert_eq!(args("shop.CartTest#total"), "-Dtest=shop.CartTest#total");
+        let all = repeat("unflake run", "shop.CartTest#total", broken);
+        let all = all.project.framework_args.join(" ");
+        assert!(!all.contains("-Dtest=Of*User"), "{all}");
         assert_eq!(args("shop.A$B#all(int)"), "-Dtest=shop.A$B#all");
         assert_eq!(
             args("shop.CartTest#rows[1: a]"),

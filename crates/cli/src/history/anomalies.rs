@@ -90,7 +90,7 @@ fn write(today: i32, faults: usize, shown: &[(&Entry, Anomaly)], all: usize) -> 
         return format!("no test failed on {day}\n");
     }
     let mut text = format!(
-        "{day}: {} potential product faults, {} potential flaky failures\n\
+        "{day}: potential product faults: {}, potential flaky failures: {}\n\
          a failure stands out if its share of the day's runs is above the 95th percentile of the {BASELINE_DAYS} \
          days before\n",
         table::count(faults as u64),

@@ -281,14 +281,7 @@ fn write(question: &Question, summary: &Summary, rows: &[Row], mode: &str, plot:
         return text;
     }
     let cells: Vec<Vec<String>> = rows.iter().map(to_cells).collect();
-    let head = [
-        "p",
-        "was",
-        "failed/runs",
-        "flagged",
-        "changed between",
-        "test",
-    ];
+    let head = ["p", "was", "failed/runs", "flagged", "changed", "test"];
     text += "\n";
     text += &table::write(&head, &cells);
     text + &rest(summary.unstable, rows.len())
