@@ -97,7 +97,7 @@ impl Evidence {
         }
     }
 
-    fn take_call(&mut self, call: &Call, line: usize, side: Side) {
+    pub(super) fn take_call(&mut self, call: &Call, line: usize, side: Side) {
         self.line = self.line.min(line);
         #[expect(
             clippy::cast_precision_loss,
@@ -118,7 +118,7 @@ impl Evidence {
             && self.values.iter().filter(of_side).count() < MOST_VALUES
     }
 
-    fn take_value(&mut self, text: &Text<'_>, is_exception: bool, side: Side) {
+    pub(super) fn take_value(&mut self, text: &Text<'_>, is_exception: bool, side: Side) {
         if !is_exception && let Some(number) = text.number {
             self.numbers[side as usize].push(number);
         }
@@ -141,11 +141,11 @@ impl Evidence {
 }
 
 /// A text of a trace, looked at once however many calls return it.
-struct Text<'a> {
+pub(super) struct Text<'a> {
     words: &'a str,
     hash: u64,
     /// If it is a number.
-    number: Option<f64>,
+    pub(super) number: Option<f64>,
 }
 
 impl<'a> Text<'a> {
@@ -251,6 +251,7 @@ impl Ledger {
             }
             rows.push(row);
         }
+        self.take_extremes(trace, &texts, side);
         if trace.threads.len() > 1 {
             self.take_orders(trace, &rows, side);
         }
@@ -275,7 +276,7 @@ impl Ledger {
             .collect()
     }
 
-    fn site(&mut self, site: &Site) -> u32 {
+    pub(super) fn site(&mut self, site: &Site) -> u32 {
         if let Some(number) = self.site_numbers.get(site) {
             return *number;
         }
@@ -285,7 +286,7 @@ impl Ledger {
         number
     }
 
-    fn thread(&mut self, name: &str) -> u32 {
+    pub(super) fn thread(&mut self, name: &str) -> u32 {
         if let Some(number) = self.thread_numbers.get(name) {
             return *number;
         }
@@ -296,7 +297,7 @@ impl Ledger {
         number
     }
 
-    fn lane(&mut self, lane: Lane) -> u32 {
+    pub(super) fn lane(&mut self, lane: Lane) -> u32 {
         let next = index(self.lanes.len());
         let number = *self.lane_numbers.entry(lane).or_insert(next);
         if number == next {
@@ -306,7 +307,7 @@ impl Ledger {
     }
 
     /// The row of the how-manieth call in a lane; all that come before it have theirs.
-    fn row(&mut self, (site, thread): Lane, lane: u32, sequence: u32) -> u32 {
+    pub(super) fn row(&mut self, (site, thread): Lane, lane: u32, sequence: u32) -> u32 {
         let rows = &mut self.lanes[lane as usize];
         if let Some(row) = rows.get(sequence as usize - 1) {
             return *row;

@@ -119,7 +119,8 @@ impl Ledger {
     pub fn varying_sources(&self) -> Vec<Spot> {
         let is_varying = |row: &&Evidence| {
             let kind = self.sites[row.epoch.site as usize].kind;
-            kind.is_source() && kind != Kind::Leftover && row.values.len() > 1
+            let is_call = kind != Kind::Leftover && !self.is_extreme(row.epoch.site);
+            kind.is_source() && is_call && row.values.len() > 1
         };
         let mut rows: Vec<&Evidence> = self.evidence.iter().filter(is_varying).collect();
         rows.sort_by(|one, two| one.mean_end().total_cmp(&two.mean_end()));

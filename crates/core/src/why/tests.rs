@@ -30,7 +30,7 @@ impl Pen {
     }
 
     /// A call of the first thread at this line that takes a microsecond.
-    fn call(&mut self, line: u32, callee: &str, kind: Kind, value: &str) {
+    pub(super) fn call(&mut self, line: u32, callee: &str, kind: Kind, value: &str) {
         let start = 10_000 * self.0.calls.len() as u64;
         self.timed((line, callee, kind), value, 0, (start, 1_000));
     }
