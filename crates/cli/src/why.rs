@@ -5,6 +5,7 @@ mod delays;
 mod human;
 mod json;
 mod keeping;
+mod steady;
 mod words;
 
 use std::io::{IsTerminal, Write};
@@ -18,9 +19,11 @@ use unflake_core::event::Event;
 use unflake_core::sequential::Tally;
 use unflake_core::why::category::Category;
 use unflake_core::why::difference::{Difference, Spot};
+use unflake_core::why::enough::is_enough;
 use unflake_core::why::ledger::{Ledger, Side};
 use unflake_core::why::paper::Label;
-use unflake_core::why::predicate::Predicate;
+use unflake_core::why::predicate::{Claim, Predicate};
+use unflake_core::why::trace::Kind;
 use unflake_driver::fuzzing::Fuzzed;
 use unflake_driver::gathering::{Failures, read_folders};
 use unflake_driver::investigating::{FuzzWish, Inquiry, Traces};
@@ -30,7 +33,6 @@ use unflake_driver::session::Session;
 
 use crate::Exit;
 use crate::args::ListFormat;
-use crate::explain::Trouble;
 use crate::settings::Settings;
 use crate::why::args::{RankArg, WhyArgs};
 
@@ -48,6 +50,7 @@ struct Answer {
     /// The same of runs without tracing.
     plain: Tally,
     is_enough: bool,
+    is_interrupted: bool,
     /// `None` if traces were made elsewhere.
     varies_hash_seed: Option<bool>,
     /// How it ended after the tests that stand before it, if that was tried.
@@ -62,14 +65,22 @@ impl Answer {
     fn has_failed(&self) -> bool {
         let fuzzed = self.fuzzed.as_ref();
         self.traced.hits > 0
+            || self.plain.hits > 0
             || self.depends_on_order()
             || fuzzed.is_some_and(|fuzzed| fuzzed.culprits.is_some())
     }
 
     /// Whether it ends in another way after other tests than alone.
     fn depends_on_order(&self) -> bool {
-        self.beside
-            .is_some_and(|beside| beside.differs(self.traced))
+        let alone = self.traced.and(self.plain);
+        self.beside.is_some_and(|beside| beside.differs(alone))
+    }
+
+    /// Whether it always ends in the same way with tracing, and also in the other without.
+    fn is_changed_by_tracing(&self) -> bool {
+        self.traced.is_steady()
+            && self.traced.runs() > 0
+            && !self.traced.and(self.plain).is_steady()
     }
 }
 
@@ -77,6 +88,8 @@ impl Answer {
 struct Explained {
     message: String,
     runs: u32,
+    /// Whether there were enough of them, and of passing ones, to tell chance from cause.
+    is_enough: bool,
     ranked: Ranked,
 }
 
@@ -109,7 +122,9 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Exit> {
     };
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{}", text.trim_end()).context("cannot write the report")?;
-    Ok(if answer.has_failed() {
+    Ok(if answer.is_interrupted {
+        Exit::Interrupted
+    } else if answer.has_failed() {
         Exit::Problems
     } else {
         Exit::Clean
@@ -118,9 +133,7 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Exit> {
 
 /// Runs the test.
 fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
-    let mut wishes = Settings::for_list(&args.project)?.into_iter();
-    let wish = wishes.find(|wish| wish.project.can_trace());
-    let mut wish = wish.ok_or(Trouble::NoTracer)?;
+    let mut wish = Settings::for_tracing(&args.project)?;
     wish.plan.timeout = args.timeout;
     let test = args.test.clone().unwrap_or_default();
     let inquiry = Inquiry {
@@ -153,6 +166,7 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
         traced,
         plain,
         is_enough,
+        is_interrupted,
         varies_hash_seed,
         beside,
         fuzzed,
@@ -166,6 +180,7 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
         traced,
         plain,
         is_enough,
+        is_interrupted,
         varies_hash_seed: Some(varies_hash_seed),
         beside,
         fuzzed,
@@ -184,6 +199,8 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
 fn blame_order(answer: &mut Answer) {
     for failures in &mut answer.failures {
         if let Ranked::Ours { shown, .. } = &mut failures.ranked {
+            // They were made one after the other: the clock tells which are which, and nothing else.
+            shown.retain(|one| one.spot.site.kind != Kind::Time || !is_about_value(&one.claim));
             for difference in shown {
                 difference.category = Some(Category::TestOrder);
             }
@@ -191,11 +208,24 @@ fn blame_order(answer: &mut Answer) {
     }
 }
 
+/// Whether it says what a call returns.
+fn is_about_value(claim: &Claim) -> bool {
+    match claim {
+        Claim::Returns(_) | Claim::OneOf { .. } | Claim::AtMost(_) | Claim::AtLeast(_) => true,
+        Claim::Reached
+        | Claim::Repeats
+        | Claim::Raises(_)
+        | Claim::Slow(_)
+        | Claim::Fast(_)
+        | Claim::After(_) => false,
+    }
+}
+
 /// Reads traces that were made elsewhere.
 fn compare(args: &WhyArgs) -> anyhow::Result<Answer> {
     let (ledger, cut) = read_folders(&args.traces[0], &args.traces[1])?;
     let (passing, failing) = (ledger.runs(Side::Passing), ledger.runs(Side::Failing));
-    let is_enough = unflake_core::why::enough::is_enough(passing, failing, ledger.epochs());
+    let is_enough = is_enough(passing, failing, ledger.epochs());
     let failures = Failures {
         message: String::new(),
         runs: failing,
@@ -213,6 +243,7 @@ fn compare(args: &WhyArgs) -> anyhow::Result<Answer> {
         },
         plain: Tally::default(),
         is_enough,
+        is_interrupted: false,
         varies_hash_seed: None,
         beside: None,
         fuzzed: None,
@@ -226,6 +257,8 @@ fn explain(failures: Failures, args: &WhyArgs) -> Explained {
         runs,
         ledger,
     } = failures;
+    let (passing, failing) = (ledger.runs(Side::Passing), ledger.runs(Side::Failing));
+    let is_enough = is_enough(passing, failing, ledger.epochs());
     let ranked = match args.rank {
         RankArg::Ours => {
             let mut shown = ledger.rank(&args.method);
@@ -253,6 +286,7 @@ fn explain(failures: Failures, args: &WhyArgs) -> Explained {
     Explained {
         message,
         runs,
+        is_enough,
         ranked,
     }
 }
