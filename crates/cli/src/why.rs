@@ -14,7 +14,7 @@ use std::thread;
 
 use anyhow::Context;
 use camino::Utf8PathBuf;
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 use unflake_core::event::Event;
 use unflake_core::sequential::Tally;
 use unflake_core::why::category::Category;
@@ -298,12 +298,16 @@ fn show_progress(events: &Receiver<Event>, runs: u64) {
     } else {
         ProgressBar::hidden()
     };
+    let style = ProgressStyle::with_template("{bar:30} {pos} of at most {len} runs: {wide_msg}");
+    bar.set_style(style.expect("a fixed template"));
     let (mut passed, mut failed) = (0, 0);
     for event in events {
         if let Event::TrialEnded(trial) = event {
             passed += u32::from(trial.outcome.is_pass());
             failed += u32::from(trial.outcome.is_failure());
             bar.inc(1);
+            // Runs without tracing and with delays come on top.
+            bar.set_length(runs.max(bar.position()));
             bar.set_message(format!("{passed} passed, {failed} failed"));
         }
     }

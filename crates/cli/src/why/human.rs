@@ -82,13 +82,17 @@ fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
             sources,
         } => {
             if shown.is_empty() {
-                let nothing = "No call differs between its passing and failing runs. What is made of a \
-                               call's result without another call is not seen, nor what installed \
-                               packages do by themselves.";
+                let nothing = if failures.is_enough {
+                    "No call differs between its passing and failing runs. What is made of a call's \
+                     result without another call is not seen, nor what installed packages do by \
+                     themselves."
+                } else {
+                    "No call differs clearly between so few passing and failing runs."
+                };
                 lines.extend([String::new(), nothing.to_owned()]);
                 if answer.cut > 0 {
-                    let lost = "Nor is what was lost: an interpreter that is killed cannot write down what \
-                                it did last.";
+                    let lost = "An interpreter that is killed cannot write down what it did last: that is \
+                                not seen either.";
                     lines.push(lost.to_owned());
                 }
             }
