@@ -22,8 +22,7 @@ use unflake_core::why::difference::{Difference, Spot};
 use unflake_core::why::enough::is_enough;
 use unflake_core::why::ledger::{Ledger, Side};
 use unflake_core::why::paper::Label;
-use unflake_core::why::predicate::{Claim, Predicate};
-use unflake_core::why::trace::Kind;
+use unflake_core::why::predicate::Predicate;
 use unflake_driver::fuzzing::Fuzzed;
 use unflake_driver::gathering::{Failures, read_folders};
 use unflake_driver::investigating::{FuzzWish, Inquiry, Traces};
@@ -171,6 +170,9 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
         beside,
         fuzzed,
     } = traces?;
+    // Runs after other tests and runs with delays come after all others.
+    let is_apart = beside.is_some_and(|beside| beside.differs(traced))
+        || (fuzzed.as_ref()).is_some_and(|fuzzed| fuzzed.culprits.is_some());
     let mut answer = Answer {
         test: Some(test),
         root: Some(root),
@@ -186,7 +188,10 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
         fuzzed,
         failures: failures
             .into_iter()
-            .map(|failures| explain(failures, args))
+            .map(|mut failures| {
+                failures.ledger.is_apart = is_apart;
+                explain(failures, args)
+            })
             .collect(),
     };
     if answer.depends_on_order() {
@@ -199,25 +204,10 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
 fn blame_order(answer: &mut Answer) {
     for failures in &mut answer.failures {
         if let Ranked::Ours { shown, .. } = &mut failures.ranked {
-            // They were made one after the other: the clock tells which are which, and nothing else.
-            shown.retain(|one| one.spot.site.kind != Kind::Time || !is_about_value(&one.claim));
             for difference in shown {
                 difference.category = Some(Category::TestOrder);
             }
         }
-    }
-}
-
-/// Whether it says what a call returns.
-fn is_about_value(claim: &Claim) -> bool {
-    match claim {
-        Claim::Returns(_) | Claim::OneOf { .. } | Claim::AtMost(_) | Claim::AtLeast(_) => true,
-        Claim::Reached
-        | Claim::Repeats
-        | Claim::Raises(_)
-        | Claim::Slow(_)
-        | Claim::Fast(_)
-        | Claim::After(_) => false,
     }
 }
 

@@ -92,16 +92,17 @@ impl Ledger {
 /// The numbers that are drawn, by place and thread.
 fn draws_of(trace: &Trace, texts: &[Text<'_>]) -> BTreeMap<(u32, u32), Draws> {
     let mut draws: BTreeMap<(u32, u32), Draws> = BTreeMap::new();
-    let is_random = |site: &Site| site.kind == Kind::Randomness;
-    if !trace.sites.iter().any(is_random) {
+    let sites = trace.sites.iter();
+    let is_random: Vec<bool> = sites.map(|site| site.kind == Kind::Randomness).collect();
+    if !is_random.contains(&true) {
         return draws;
     }
-    for (at, call) in trace.calls.iter().enumerate() {
+    let calls = trace.calls.iter().enumerate();
+    for (at, call) in calls.filter(|(_, call)| is_random[call.site as usize]) {
         let CallResult::Returned(Some(text)) = call.result else {
             continue;
         };
-        let number = texts[text as usize].number;
-        let Some(number) = number.filter(|_| is_random(&trace.sites[call.site as usize])) else {
+        let Some(number) = texts[text as usize].number else {
             continue;
         };
         let one = draws.entry((call.site, call.thread)).or_insert(Draws {

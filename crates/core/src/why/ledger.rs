@@ -1,5 +1,4 @@
-//! What was seen at each epoch, over all traces. A trace is added and can be forgotten: memory grows
-//! with the number of epochs, not with the number of calls.
+//! What was seen at each epoch, over all traces: memory grows with the epochs, and not with the calls.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
@@ -208,6 +207,8 @@ pub struct Ledger {
     /// that only some runs make does not move the others.
     pub(crate) ended: HashMap<u32, Vec<Epoch>>,
     ordered: usize,
+    /// Whether all failing runs were made after, or all before, the passing ones: then clocks tell nothing.
+    pub is_apart: bool,
 }
 
 impl Ledger {

@@ -177,6 +177,10 @@ impl Ledger {
         if predicate.claim != Claim::Reached && !predicate.tells_among_reached() {
             return None;
         }
+        let kind = self.sites[predicate.place.site as usize].kind;
+        if self.is_apart && kind == Kind::Time && predicate.is_about_result() {
+            return None;
+        }
         let hits = |held: Held| if holds { held.yes } else { held.no };
         let tally = |held: Held, side: Side| Tally {
             hits: hits(held),

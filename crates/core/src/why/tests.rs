@@ -341,6 +341,19 @@ fn sources_that_vary_are_known_also_if_none_explains_the_failure() {
 }
 
 #[test]
+fn clocks_tell_nothing_where_failing_runs_came_later() {
+    let run = |now: u32| {
+        let mut pen = Pen::new();
+        pen.call(1, "time", Kind::Time, &now.to_string());
+        pen.done()
+    };
+    let mut ledger = ledger((0..9).map(run).collect(), (9..18).map(run).collect());
+    assert_eq!(ledger.rank(&[]).len(), 1);
+    ledger.is_apart = true;
+    assert!(ledger.rank(&[]).is_empty());
+}
+
+#[test]
 fn runs_that_do_not_differ_explain_nothing() {
     let same = || (0..9).map(|_| alert("1", "2")).collect();
     assert!(ledger(same(), same()).rank(&[]).is_empty());
