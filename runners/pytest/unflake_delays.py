@@ -24,6 +24,8 @@ BEFORE, AFTER, ENTER, AWAIT = "@unflake_before", "@unflake_after", "@unflake_ent
 MEETING = frozenset((START, WAIT, LOCK, IO, NETWORK))
 # A place in a loop is late only so often in one thread.
 MOST_HITS = 3
+# So many seconds, about, a thread is late in one run: what shows only later is no race.
+MOST_LATE = 5.0
 # More places of one run are not told: a search could not try them all.
 MOST_POINTS = 2000
 
@@ -70,6 +72,7 @@ class Delays:
             (one["thread"], one["file"], one["line"], one["column"], one["moment"]) for one in start["points"]
         }
         self._met: Dict[Point, int] = {}
+        self._late: Dict[str, float] = {}
         self._kinds: Dict[str, int] = {}
         self._callees: Dict[Tuple[int, str], Tuple[str, int]] = {}
         self._names: Dict[int, str] = {}
@@ -204,14 +207,18 @@ class Delays:
         if hits == 0 and len(self._met) >= MOST_POINTS:
             return False
         self._met[point] = hits + 1
-        return hits < MOST_HITS and (thread, *place, moment) in self._wanted
+        if hits >= MOST_HITS or (thread, *place, moment) not in self._wanted:
+            return False
+        late = self._late.get(thread, 0.0)
+        self._late[thread] = late + self._seconds
+        return late < MOST_LATE
 
     # --- the tracer's part ------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def recording(self, item: Any) -> Iterator[None]:
         with self._tracer.recording(item):
-            self._met, self._is_on = {}, True
+            self._met, self._late, self._is_on = {}, {}, True
             try:
                 yield
             finally:

@@ -56,6 +56,8 @@ KINDS = {
     },
     **{f"{module}.{name}": IO for module in ("os", "posix") for name in ("unlink", "rename", "mkdir")},
     **dict.fromkeys(("builtins.set.pop", "builtins.set.__iter__", "builtins.frozenset.__iter__"), UNORDERED),
+    # Hashes of texts follow the hash seed, and those of plain objects their addresses.
+    **dict.fromkeys(("builtins.hash", "builtins.id", "builtins.object.__hash__"), UNORDERED),
     **dict.fromkeys(("threading.Thread.start", "_thread.start_new_thread"), START),
     **dict.fromkeys(("asyncio.tasks.create_task", "asyncio.tasks.ensure_future"), START),
     **dict.fromkeys(("concurrent.futures.thread.ThreadPoolExecutor.submit", "subprocess.Popen"), START),
@@ -88,6 +90,9 @@ def identify(function: Any) -> Tuple[str, str, Any]:
         return module_of(type(owner)), f"{class_name(type(owner))}.{name}", owner
     if issubclass(kind, type):
         return module_of(function), class_name(function), None
+    if kind is types.MethodWrapperType:
+        owner = function.__objclass__
+        return module_of(owner), f"{class_name(owner)}.{function.__name__}", function.__self__
     return module_of(kind), f"{class_name(kind)}.__call__", function
 
 

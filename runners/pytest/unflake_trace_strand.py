@@ -24,6 +24,8 @@ MOST_CAUGHT, MOST_LINES = 10_000, 40
 # So many nanoseconds pass before it is looked whether there is enough to write.
 PAUSE = 20_000_000
 NOTHING = object()
+# These may end the process at once: what was told until then is written before, each time.
+ENDINGS = frozenset(("posix.kill", "posix.killpg", "posix.abort", "_signal.raise_signal"))
 # In the place of a site: the call is not told.
 SILENT = -1
 # Where those do not find it who freeze time in all modules.
@@ -83,7 +85,7 @@ class Strand:
             return known, 0
         module, name, receiver = identify(function)
         site = self.sites[place] = self._find(place, module, name)
-        is_lasting = receiver is None and is_lasting_function(function)
+        is_lasting = receiver is None and is_lasting_function(function) and not self._may_end(module, name)
         self._remember(place, function if is_lasting else None, site)
         return site, 0 if receiver is None else id(receiver)
 
@@ -94,7 +96,11 @@ class Strand:
         if known is not None:
             self.last[place], self.sites[place] = kind, known
             return known, id(receiver)
-        site = self.sites[place] = self._find(place, *find_attribute(receiver, PLACES[place].attribute))
+        module, name = find_attribute(receiver, PLACES[place].attribute)
+        site = self.sites[place] = self._find(place, module, name)
+        if self._may_end(module, name):
+            self.last[place] = None
+            return site, 0
         is_module = kind is types.ModuleType
         if is_module or issubclass(kind, type):
             # By itself: others of its kind have other attributes.
@@ -109,6 +115,13 @@ class Strand:
         if called is not None:
             self._known[place, id(called)] = site
             self._memory.kept.append(called)
+
+    def _may_end(self, module: str, name: str) -> bool:
+        """Whether the call that follows may be the last; then everything is written."""
+        if f"{module}.{name}" not in ENDINGS:
+            return False
+        self.calls.write(self, everything=True)
+        return True
 
     def _find(self, place: int, module: str, name: str) -> int:
         site, kind = self.calls.site(place, module, name)

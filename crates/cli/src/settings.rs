@@ -125,6 +125,16 @@ impl Settings {
         });
         Ok(wishes.collect())
     }
+
+    /// What to run if calls are to be written down. Maven is not asked for what cannot be done.
+    pub(crate) fn for_tracing(args: &ProjectArgs) -> anyhow::Result<Wish> {
+        if find_place(args)?.framework == FrameworkArg::Maven {
+            return Err(Trouble::NoTracer.into());
+        }
+        let wishes = Self::for_list(args)?.into_iter();
+        let mut wishes = wishes.filter(|wish| wish.project.can_trace());
+        Ok(wishes.next().ok_or(Trouble::NoTracer)?)
+    }
 }
 
 /// The history, unless nothing is to be added to it.
@@ -141,7 +151,15 @@ fn find_store(
 /// A project, its configuration, and where that is written.
 type Found = (Vec<Project>, Config, Option<Utf8PathBuf>);
 
-fn read_project(args: &ProjectArgs) -> anyhow::Result<Found> {
+/// A folder, its configuration, where that is written, and what runs its tests.
+struct Place {
+    folder: Utf8PathBuf,
+    config: Config,
+    path: Option<Utf8PathBuf>,
+    framework: FrameworkArg,
+}
+
+fn find_place(args: &ProjectArgs) -> anyhow::Result<Place> {
     let folder = env::current_dir().context("cannot tell the current folder")?;
     let folder = Utf8PathBuf::from_path_buf(folder).map_err(|path| Trouble::FolderName { path })?;
     let (config, path) = Config::load(args.config.as_deref(), &folder)?;
@@ -155,11 +173,29 @@ fn read_project(args: &ProjectArgs) -> anyhow::Result<Found> {
             return Err(bad_value(&path, "run.framework", "is \"pytest\" or \"maven\"").into());
         }
     };
-    let is_maven = match framework {
-        Some(framework) => framework == FrameworkArg::Maven,
-        None => args.python.is_none() && folder.join("pom.xml").is_file(),
-    };
-    if is_maven {
+    let framework = framework.unwrap_or_else(|| {
+        if args.python.is_none() && folder.join("pom.xml").is_file() {
+            FrameworkArg::Maven
+        } else {
+            FrameworkArg::Pytest
+        }
+    });
+    Ok(Place {
+        folder,
+        config,
+        path,
+        framework,
+    })
+}
+
+fn read_project(args: &ProjectArgs) -> anyhow::Result<Found> {
+    let Place {
+        folder,
+        config,
+        path,
+        framework,
+    } = find_place(args)?;
+    if framework == FrameworkArg::Maven {
         let projects = read_maven(&folder, &args.framework_args)?;
         return Ok((projects, config, path));
     }

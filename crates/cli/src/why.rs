@@ -5,6 +5,7 @@ mod delays;
 mod human;
 mod json;
 mod keeping;
+mod steady;
 mod words;
 
 use std::io::{IsTerminal, Write};
@@ -13,11 +14,12 @@ use std::thread;
 
 use anyhow::Context;
 use camino::Utf8PathBuf;
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 use unflake_core::event::Event;
 use unflake_core::sequential::Tally;
 use unflake_core::why::category::Category;
 use unflake_core::why::difference::{Difference, Spot};
+use unflake_core::why::enough::is_enough;
 use unflake_core::why::ledger::{Ledger, Side};
 use unflake_core::why::paper::Label;
 use unflake_core::why::predicate::Predicate;
@@ -30,7 +32,6 @@ use unflake_driver::session::Session;
 
 use crate::Exit;
 use crate::args::ListFormat;
-use crate::explain::Trouble;
 use crate::settings::Settings;
 use crate::why::args::{RankArg, WhyArgs};
 
@@ -48,6 +49,7 @@ struct Answer {
     /// The same of runs without tracing.
     plain: Tally,
     is_enough: bool,
+    is_interrupted: bool,
     /// `None` if traces were made elsewhere.
     varies_hash_seed: Option<bool>,
     /// How it ended after the tests that stand before it, if that was tried.
@@ -62,14 +64,22 @@ impl Answer {
     fn has_failed(&self) -> bool {
         let fuzzed = self.fuzzed.as_ref();
         self.traced.hits > 0
+            || self.plain.hits > 0
             || self.depends_on_order()
             || fuzzed.is_some_and(|fuzzed| fuzzed.culprits.is_some())
     }
 
     /// Whether it ends in another way after other tests than alone.
     fn depends_on_order(&self) -> bool {
-        self.beside
-            .is_some_and(|beside| beside.differs(self.traced))
+        let alone = self.traced.and(self.plain);
+        self.beside.is_some_and(|beside| beside.differs(alone))
+    }
+
+    /// Whether it always ends in the same way with tracing, and also in the other without.
+    fn is_changed_by_tracing(&self) -> bool {
+        self.traced.is_steady()
+            && self.traced.runs() > 0
+            && !self.traced.and(self.plain).is_steady()
     }
 }
 
@@ -77,6 +87,8 @@ impl Answer {
 struct Explained {
     message: String,
     runs: u32,
+    /// Whether there were enough of them, and of passing ones, to tell chance from cause.
+    is_enough: bool,
     ranked: Ranked,
 }
 
@@ -109,7 +121,9 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Exit> {
     };
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{}", text.trim_end()).context("cannot write the report")?;
-    Ok(if answer.has_failed() {
+    Ok(if answer.is_interrupted {
+        Exit::Interrupted
+    } else if answer.has_failed() {
         Exit::Problems
     } else {
         Exit::Clean
@@ -118,9 +132,7 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Exit> {
 
 /// Runs the test.
 fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
-    let mut wishes = Settings::for_list(&args.project)?.into_iter();
-    let wish = wishes.find(|wish| wish.project.can_trace());
-    let mut wish = wish.ok_or(Trouble::NoTracer)?;
+    let mut wish = Settings::for_tracing(&args.project)?;
     wish.plan.timeout = args.timeout;
     let test = args.test.clone().unwrap_or_default();
     let inquiry = Inquiry {
@@ -153,10 +165,14 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
         traced,
         plain,
         is_enough,
+        is_interrupted,
         varies_hash_seed,
         beside,
         fuzzed,
     } = traces?;
+    // Runs after other tests and runs with delays come after all others.
+    let is_apart = beside.is_some_and(|beside| beside.differs(traced))
+        || (fuzzed.as_ref()).is_some_and(|fuzzed| fuzzed.culprits.is_some());
     let mut answer = Answer {
         test: Some(test),
         root: Some(root),
@@ -166,12 +182,16 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
         traced,
         plain,
         is_enough,
+        is_interrupted,
         varies_hash_seed: Some(varies_hash_seed),
         beside,
         fuzzed,
         failures: failures
             .into_iter()
-            .map(|failures| explain(failures, args))
+            .map(|mut failures| {
+                failures.ledger.is_apart = is_apart;
+                explain(failures, args)
+            })
             .collect(),
     };
     if answer.depends_on_order() {
@@ -195,7 +215,7 @@ fn blame_order(answer: &mut Answer) {
 fn compare(args: &WhyArgs) -> anyhow::Result<Answer> {
     let (ledger, cut) = read_folders(&args.traces[0], &args.traces[1])?;
     let (passing, failing) = (ledger.runs(Side::Passing), ledger.runs(Side::Failing));
-    let is_enough = unflake_core::why::enough::is_enough(passing, failing, ledger.epochs());
+    let is_enough = is_enough(passing, failing, ledger.epochs());
     let failures = Failures {
         message: String::new(),
         runs: failing,
@@ -213,6 +233,7 @@ fn compare(args: &WhyArgs) -> anyhow::Result<Answer> {
         },
         plain: Tally::default(),
         is_enough,
+        is_interrupted: false,
         varies_hash_seed: None,
         beside: None,
         fuzzed: None,
@@ -226,6 +247,8 @@ fn explain(failures: Failures, args: &WhyArgs) -> Explained {
         runs,
         ledger,
     } = failures;
+    let (passing, failing) = (ledger.runs(Side::Passing), ledger.runs(Side::Failing));
+    let is_enough = is_enough(passing, failing, ledger.epochs());
     let ranked = match args.rank {
         RankArg::Ours => {
             let mut shown = ledger.rank(&args.method);
@@ -253,6 +276,7 @@ fn explain(failures: Failures, args: &WhyArgs) -> Explained {
     Explained {
         message,
         runs,
+        is_enough,
         ranked,
     }
 }
@@ -264,12 +288,16 @@ fn show_progress(events: &Receiver<Event>, runs: u64) {
     } else {
         ProgressBar::hidden()
     };
+    let style = ProgressStyle::with_template("{bar:30} {pos} of at most {len} runs: {wide_msg}");
+    bar.set_style(style.expect("a fixed template"));
     let (mut passed, mut failed) = (0, 0);
     for event in events {
         if let Event::TrialEnded(trial) = event {
             passed += u32::from(trial.outcome.is_pass());
             failed += u32::from(trial.outcome.is_failure());
             bar.inc(1);
+            // Runs without tracing and with delays come on top.
+            bar.set_length(runs.max(bar.position()));
             bar.set_message(format!("{passed} passed, {failed} failed"));
         }
     }

@@ -33,6 +33,15 @@ impl Tally {
         f64::from(self.hits) / f64::from(self.runs())
     }
 
+    /// The runs of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            hits: self.hits + other.hits,
+            misses: self.misses + other.misses,
+        }
+    }
+
     /// Whether all runs agree.
     pub fn is_steady(self) -> bool {
         self.hits == 0 || self.misses == 0

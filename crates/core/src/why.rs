@@ -8,6 +8,7 @@ mod categorize;
 pub mod category;
 pub mod difference;
 pub mod enough;
+pub mod extremes;
 mod folding;
 pub mod fuzz;
 pub mod ledger;

@@ -93,7 +93,10 @@ impl Bench {
                 });
             }
             Err(
-                TraceError::Read { .. } | TraceError::Foreign { .. } | TraceError::Broken { .. },
+                TraceError::Read { .. }
+                | TraceError::Foreign { .. }
+                | TraceError::None { .. }
+                | TraceError::Broken { .. },
             ) => {
                 self.cut += 1;
             }
@@ -167,6 +170,10 @@ pub fn read_folders(passing: &Utf8Path, failing: &Utf8Path) -> Result<(Ledger, u
             if matches!(path.extension(), Some("trace" | "csv")) {
                 paths.push(path);
             }
+        }
+        if paths.is_empty() {
+            let path = folder.to_owned();
+            return Err(TraceError::None { path });
         }
         paths.sort();
         files.extend(paths.into_iter().map(|path| (path, side)));

@@ -26,6 +26,8 @@ use crate::workspace::Workspace;
 
 /// So many runs without delays are made before those with delays that the user wants.
 const BEFORE_DELAYS: u32 = 20;
+/// After so many runs that neither passed nor failed, none will.
+const MOST_WITHOUT: u32 = 5;
 /// After so many runs that end in the same way, it is run after other tests.
 const STEADY: u32 = 15;
 /// The variable that fixes Python's hash seed.
@@ -99,6 +101,8 @@ pub struct Traces {
     pub plain: Tally,
     /// Whether there were enough traces to tell chance from cause.
     pub is_enough: bool,
+    /// Whether the user has ended it before.
+    pub is_interrupted: bool,
     /// Whether each run had another hash seed; else the environment fixes it.
     pub varies_hash_seed: bool,
     /// How it ended after the tests that stand before it, if that was tried.
@@ -107,20 +111,76 @@ pub struct Traces {
     pub fuzzed: Option<Fuzzed>,
 }
 
-impl Session {
-    /// Runs a test with tracing until there are enough traces.
-    pub fn trace(mut self, inquiry: &Inquiry) -> Result<Traces, RunError> {
-        match self.trace_test(inquiry) {
-            Ok(traces) => Ok(traces),
-            Err(Halt::Interrupted) => {
-                self.fleet.kill_all();
-                Err(RunError::Interrupted)
-            }
-            Err(Halt::Error(error)) => Err(error),
-        }
+/// What is known so far.
+#[derive(Default)]
+struct Gathered {
+    bench: Bench,
+    plain: Tally,
+    beside: Option<Beside>,
+    fuzzed: Option<Fuzzed>,
+}
+
+impl Gathered {
+    /// Whether one more traced run is wanted after so many.
+    fn wants_more(&self, number: u32, inquiry: &Inquiry) -> bool {
+        let is_left = number < inquiry.most(self.bench.traced);
+        is_left && !self.bench.is_enough() && self.says_something()
     }
 
-    fn trace_test(&mut self, inquiry: &Inquiry) -> Result<Traces, Halt> {
+    /// Whether it passes or fails at all.
+    fn says_something(&self) -> bool {
+        self.bench.traced.runs() > 0 || self.bench.neither < MOST_WITHOUT
+    }
+
+    fn depends_on_order(&self) -> bool {
+        let alone = self.bench.traced.and(self.plain);
+        self.beside.is_some_and(|beside| beside.differs(alone))
+    }
+}
+
+impl Session {
+    /// Runs a test with tracing until there are enough traces, or the user has had enough: then what is known
+    /// so far is told.
+    pub fn trace(mut self, inquiry: &Inquiry) -> Result<Traces, RunError> {
+        let mut gathered = Gathered::default();
+        let is_interrupted = match self.trace_test(inquiry, &mut gathered) {
+            Ok(()) => false,
+            Err(Halt::Interrupted) => {
+                self.fleet.kill_all();
+                if gathered.bench.traced.runs() == 0 {
+                    return Err(RunError::Interrupted);
+                }
+                true
+            }
+            Err(Halt::Error(error)) => return Err(error),
+        };
+        let Gathered {
+            bench,
+            plain,
+            beside,
+            fuzzed,
+        } = gathered;
+        let root = self.home_path(self.listing_place().as_str());
+        Ok(Traces {
+            root: root.into(),
+            passing: bench.passing(),
+            neither: bench.neither,
+            cut: bench.cut,
+            traced: bench.traced,
+            plain,
+            is_enough: bench.is_enough(),
+            is_interrupted,
+            varies_hash_seed: varies_hash_seed(),
+            beside,
+            fuzzed,
+            failures: bench.into_failures().map_err(|halt| match halt {
+                Halt::Interrupted => RunError::Interrupted,
+                Halt::Error(error) => error,
+            })?,
+        })
+    }
+
+    fn trace_test(&mut self, inquiry: &Inquiry, gathered: &mut Gathered) -> Result<(), Halt> {
         self.move_in();
         let first = self.open_lane()?;
         let test = self.tests.iter().map(|test| &test.id);
@@ -134,47 +194,55 @@ impl Session {
         fs::create_dir_all(&folder).map_err(StartError::Scratch)?;
         let alone = [test.clone()];
         let mut workspace = None;
-        let mut bench = Bench::default();
-        let (mut number, mut beside, mut is_told) = (0, None, false);
-        while number < inquiry.most(bench.traced) && !bench.is_enough() && !is_told {
+        let (mut number, mut is_told) = (0, false);
+        let wanted = |number: u32| inquiry.plain_runs.min(number.div_ceil(2));
+        while gathered.wants_more(number, inquiry) && !is_told {
             number += 1;
             let (trial, vm_trace) =
                 self.run_varied(&alone, &mut workspace, number, Probe::Traced)?;
             let trace = folder.join(format!("{number}.trace"));
             // A VM that ended before the test began has written none.
             let is_there = fs::rename(&vm_trace, &trace).is_ok();
+            let bench = &mut gathered.bench;
             bench.take(&trial, is_there.then_some(trace), inquiry.keep.as_deref())?;
             if number == STEADY.min(inquiry.runs) {
-                beside = self.look_beside(&test, inquiry, &mut bench, &mut workspace)?;
-                is_told = beside.is_some_and(|beside| beside.differs(bench.traced));
+                gathered.beside = self.look_beside(&test, inquiry, bench, &mut workspace)?;
+                if gathered.depends_on_order() {
+                    // It may be tracing, and not the other tests, that changes how it ends alone.
+                    let plain = self.run_plain(&test, &mut workspace, number, wanted(number))?;
+                    gathered.plain = plain;
+                    is_told = gathered.depends_on_order();
+                }
             }
         }
+        if gathered.plain.runs() == 0 && gathered.says_something() {
+            gathered.plain = self.run_plain(&test, &mut workspace, number, wanted(number))?;
+        }
+        // Tracing may hide a race that runs without it have shown: delays bring it back.
+        let bench = &mut gathered.bench;
+        let never_fails = !is_told && bench.traced.hits == 0 && bench.traced.misses > 0;
+        if never_fails && inquiry.fuzz != FuzzWish::No {
+            gathered.fuzzed = Some(self.fuzz(&test, inquiry, bench, &mut workspace)?);
+        }
+        Ok(())
+    }
+
+    /// Runs a test without tracing, after so many runs with it: how many failed (hits) and passed.
+    fn run_plain(
+        &mut self,
+        test: &TestId,
+        workspace: &mut Option<Workspace>,
+        before: u32,
+        runs: u32,
+    ) -> Result<Tally, Halt> {
         let mut plain = Tally::default();
-        for _ in 0..inquiry.plain_runs.min(number.div_ceil(2)) {
-            number += 1;
-            let (trial, _) = self.run_varied(&alone, &mut workspace, number, Probe::Plain)?;
+        for number in before + 1..=before + runs {
+            let alone = std::slice::from_ref(test);
+            let (trial, _) = self.run_varied(alone, workspace, number, Probe::Plain)?;
             plain.hits += u32::from(trial.outcome.is_failure());
             plain.misses += u32::from(trial.outcome.is_pass());
         }
-        let never_fails =
-            !is_told && bench.traced.hits + plain.hits == 0 && bench.traced.misses > 0;
-        let fuzzed = (never_fails && inquiry.fuzz != FuzzWish::No)
-            .then(|| self.fuzz(&test, inquiry, &mut bench, &mut workspace))
-            .transpose()?;
-        let root = self.home_path(self.listing_place().as_str());
-        Ok(Traces {
-            root: root.into(),
-            passing: bench.passing(),
-            neither: bench.neither,
-            cut: bench.cut,
-            traced: bench.traced,
-            plain,
-            is_enough: bench.is_enough(),
-            varies_hash_seed: varies_hash_seed(),
-            beside,
-            fuzzed,
-            failures: bench.into_failures()?,
-        })
+        Ok(plain)
     }
 
     /// Runs tests in a new interpreter; the trial of the last, and where its trace is if it was traced.

@@ -47,6 +47,12 @@ pub enum TraceError {
         /// The file.
         path: Utf8PathBuf,
     },
+    /// A folder in which there is none.
+    #[error("there is no trace in {path}: their names end in .trace or .csv")]
+    None {
+        /// The folder.
+        path: Utf8PathBuf,
+    },
     /// It does not hold what it should.
     #[error("{path} is broken: {what}")]
     Broken {

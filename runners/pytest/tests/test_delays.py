@@ -50,10 +50,10 @@ def slept(monkeypatch: Any) -> Iterator[List[float]]:
             delattr(builtins, name)
 
 
-def play(tmp_path: Any, points: List[Dict[str, Any]]) -> Any:
+def play(tmp_path: Any, points: List[Dict[str, Any]], milliseconds: int = 50) -> Any:
     """What `main()` returns, and the places for delays."""
     path = tmp_path / "0.points"
-    delays = Delays(Recording(), str(path), {"milliseconds": 50, "points": points})
+    delays = Delays(Recording(), str(path), {"milliseconds": milliseconds, "points": points})
     hooks = {BEFORE: delays.before, AFTER: delays.after, ENTER: delays.enter, AWAIT: delays.waits}
     for name, function in hooks.items():
         setattr(builtins, name, Hook(function))
@@ -86,3 +86,11 @@ def test_only_wanted_places_are_late(tmp_path: Any, slept: List[float]) -> None:
     result, _ = play(tmp_path, wanted)
     assert result[0] == [1]
     assert slept == [0.05]
+
+
+def test_a_thread_is_late_for_some_seconds_in_all(tmp_path: Any, slept: List[float]) -> None:
+    _, points = play(tmp_path, [])
+    wanted = [point for point in points if point["thread"] == "main"]
+    assert len(wanted) > 2
+    play(tmp_path, wanted, milliseconds=3000)
+    assert slept == [3.0, 3.0]

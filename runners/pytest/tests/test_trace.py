@@ -9,6 +9,7 @@ from _pytest.assertion import rewrite
 from trace_reading import read
 from tracing import Item, Traced
 
+import unflake_trace_calls
 from unflake_trace_kinds import IO, PLAIN, RANDOMNESS, TIME, UNORDERED, WAIT, kind_of
 from unflake_trace_sites import instrument
 from unflake_trace_strand import MOST_PLAIN
@@ -40,6 +41,31 @@ def test_calls_are_told_with_what_they_return(traced: Traced) -> None:
     calls = {one.callee: one for one in traced.told()}
     assert calls["int"][1:5] == ("shop.py", 10, 24, "main")
     assert calls["random.Random.seed"].kind == PLAIN
+
+
+def test_what_a_process_did_before_it_ends_itself_is_written(traced: Traced, monkeypatch: Any) -> None:
+    calls: Any = unflake_trace_calls.Calls
+    written, write = [], calls.write
+
+    def noted(self: Any, strand: Any, everything: bool = False) -> None:
+        write(self, strand, everything)
+        written.append((everything, len(strand.events)))
+
+    monkeypatch.setattr(calls, "write", noted)
+    traced.run(
+        """
+        import os
+        from os import kill
+
+        def main():
+            for _ in range(2):
+                len("x")
+                os.kill(os.getpid(), 0)
+                kill(os.getpid(), 0)
+        """
+    )
+    # Signal 0 does nothing, so that here everybody lives on.
+    assert [left for everything, left in written if everything] == [0] * 4
 
 
 def test_an_exception_ends_the_calls_that_it_goes_through(traced: Traced) -> None:

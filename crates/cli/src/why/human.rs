@@ -10,8 +10,9 @@ use unflake_core::why::trace::Kind;
 
 use crate::printable::printable;
 use crate::report::plural;
+use crate::why::steady::{after_others, changed_by_tracing, never_failed};
 use crate::why::words::{counts, sentence, time};
-use crate::why::{Answer, Explained, Ranked, delays};
+use crate::why::{Answer, Explained, Ranked};
 
 /// So many lines of source are shown before and after one.
 const AROUND: usize = 1;
@@ -19,6 +20,9 @@ const AROUND: usize = 1;
 const MOST_SOURCES: usize = 5;
 /// So many further calls of two threads that race are named.
 const MOST_ALIKE: usize = 2;
+/// Said where the differences may be mere chance.
+const SALT: &str = "There were too few passing or failing runs to tell chance from cause: take the first \
+                    places with a grain of salt.";
 /// Times that differ by more microseconds are shown.
 const TOLD_TIME: f64 = 1000.0;
 
@@ -28,10 +32,14 @@ pub(super) fn write(answer: &Answer) -> String {
         lines.extend(after_others(answer));
     } else if answer.traced.hits == 0 {
         lines.extend(never_failed(answer));
+    } else if answer.is_changed_by_tracing() {
+        lines.extend([String::new(), changed_by_tracing(answer)]);
     }
-    if !answer.has_failed() {
+    let never_passed = answer.traced.misses + answer.passing == 0;
+    let is_compared = answer.has_failed() && !(never_passed && answer.is_changed_by_tracing());
+    if !is_compared {
         lines.extend(footnotes(answer));
-    } else if answer.traced.misses == 0 && !answer.depends_on_order() {
+    } else if never_passed {
         lines.push(String::new());
         let why = "It never passed, so there is nothing to compare: this is not a flaky test here.";
         lines.push(why.to_owned());
@@ -39,14 +47,17 @@ pub(super) fn write(answer: &Answer) -> String {
         let groups = answer.failures.len();
         for (at, failures) in answer.failures.iter().enumerate() {
             let what = printable(failures.message.lines().next().unwrap_or_default());
-            lines.push(String::new());
             if groups > 1 {
                 let runs = plural(failures.runs as usize, "run", "runs");
-                lines.push(format!("Failure {} of {groups}, in {runs}: {what}", at + 1));
+                let which = format!("Failure {} of {groups}, in {runs}: {what}", at + 1);
+                lines.extend([String::new(), which]);
             } else if !what.is_empty() {
-                lines.push(format!("It fails with: {what}"));
+                lines.extend([String::new(), format!("It fails with: {what}")]);
             }
             lines.extend(explained(answer, failures));
+            if groups > 1 && !failures.is_enough {
+                lines.extend([String::new(), SALT.to_owned()]);
+            }
         }
         lines.extend(footnotes(answer));
     }
@@ -62,51 +73,6 @@ fn headline(answer: &Answer) -> String {
     }
 }
 
-/// What other tests do to it.
-fn after_others(answer: &Answer) -> Vec<String> {
-    let Some(beside) = answer.beside else {
-        return Vec::new();
-    };
-    let tests = plural(beside.tests, "test that stands", "tests that stand");
-    let (usual, odd) = if answer.traced.hits == 0 {
-        ("passes", "fails")
-    } else {
-        ("fails", "passes")
-    };
-    let test = answer.test.as_deref().unwrap_or_default();
-    let what = format!(
-        "Alone it always {usual}; after the {tests} before it, it {odd} in all of {} runs: it depends on \
-         them. `unflake order {}` finds which of them it is.",
-        beside.tally.runs(),
-        printable(test)
-    );
-    vec![String::new(), what]
-}
-
-/// How rare a failure must be that was not seen: the upper bound of its rate at 95 % confidence.
-fn never_failed(answer: &Answer) -> Vec<String> {
-    let bound = 100.0 * rarest(answer.traced.misses + answer.plain.misses);
-    let mut lines = vec![
-        String::new(),
-        format!("With 95 % confidence it fails alone in less than {bound:.1} % of runs."),
-    ];
-    if let Some(fuzzed) = &answer.fuzzed {
-        lines.extend(delays::tell(fuzzed, answer));
-        if fuzzed.culprits.is_some() {
-            return lines;
-        }
-    }
-    let next = "What to try: more runs (--runs), the tests that run before it (`unflake order TEST`), or \
-                a machine as busy as the one on which it failed.";
-    lines.push(next.to_owned());
-    lines
-}
-
-/// The rate at which so many runs without a failure have a probability of 5 %.
-pub(super) fn rarest(runs: u32) -> f64 {
-    1.0 - 0.05_f64.powf(1.0 / f64::from(runs.max(1)))
-}
-
 fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
     let mut lines = Vec::new();
     match &failures.ranked {
@@ -116,11 +82,19 @@ fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
             sources,
         } => {
             if shown.is_empty() {
-                let nothing = "No call differs between its passing and failing runs. What is made of a \
-                               call's result without another call is not seen, nor what installed \
-                               packages do by themselves.";
+                let nothing = if failures.is_enough {
+                    "No call differs between its passing and failing runs. What is made of a call's \
+                     result without another call is not seen, nor what installed packages do by \
+                     themselves."
+                } else {
+                    "No call differs clearly between so few passing and failing runs."
+                };
                 lines.extend([String::new(), nothing.to_owned()]);
-                lines.extend(vary_by_themselves(sources));
+                if answer.cut > 0 {
+                    let lost = "An interpreter that is killed cannot write down what it did last: that is \
+                                not seen either.";
+                    lines.push(lost.to_owned());
+                }
             }
             for (at, difference) in shown.iter().enumerate() {
                 lines.push(String::new());
@@ -130,6 +104,10 @@ fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
                 let more = total - shown.len();
                 let more = plural(more, "more place differs", "more places differ");
                 lines.extend([String::new(), format!("{more} (--top {total} shows all)")]);
+            }
+            // What has no category is what a failure does, and not where it comes from.
+            if shown.iter().all(|one| one.category.is_none()) {
+                lines.extend(vary_by_themselves(sources));
             }
         }
         Ranked::Paper {
@@ -164,7 +142,7 @@ fn vary_by_themselves(sources: &[Spot]) -> Vec<String> {
         return Vec::new();
     }
     let what = "These return something else from run to run, and may do it together:";
-    let mut lines = vec![what.to_owned()];
+    let mut lines = vec![String::new(), what.to_owned()];
     let told = sources.iter().take(MOST_SOURCES).map(|spot| {
         let place = printable(&spot.site.to_string());
         format!("   {place}: `{}`", printable(&spot.site.callee))
@@ -317,6 +295,9 @@ pub(super) fn source(root: &Utf8Path, file: &str, line: u32) -> Vec<String> {
 /// How the runs were made, and how far they can be trusted.
 fn footnotes(answer: &Answer) -> Vec<String> {
     let mut notes = vec![String::new()];
+    if answer.is_interrupted {
+        notes.push("It was interrupted: this is what was known by then.".to_owned());
+    }
     match answer.varies_hash_seed {
         Some(true) => notes.push(
             "Each run had an interpreter of its own, with another hash seed, fresh files and an empty \
@@ -339,12 +320,9 @@ fn footnotes(answer: &Answer) -> Vec<String> {
             answer.traced.runs()
         ));
     }
-    if !answer.is_enough {
-        notes.push(
-            "There were too few passing or failing runs to tell chance from cause: take the first \
-             places with a grain of salt."
-                .to_owned(),
-        );
+    // Of several failures each has its own note.
+    if !answer.is_enough && answer.failures.len() == 1 {
+        notes.push(SALT.to_owned());
     }
     if answer.cut > 0 {
         let traces = plural(answer.cut as usize, "trace was", "traces were");
@@ -359,6 +337,8 @@ fn footnotes(answer: &Answer) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use unflake_driver::neighbours::Beside;
+
     use super::*;
 
     #[test]
@@ -380,10 +360,82 @@ mod tests {
         assert_eq!(told(&[], 0, None), None);
     }
 
+    fn tally(hits: u32, misses: u32) -> Tally {
+        Tally { hits, misses }
+    }
+
+    /// A test of which so many runs failed and passed, with tracing and without, and nothing is known.
+    fn answer(traced: Tally, plain: Tally, passing: u32) -> Answer {
+        let failures = Explained {
+            message: "assert False".to_owned(),
+            runs: traced.hits,
+            is_enough: false,
+            ranked: Ranked::Ours {
+                shown: Vec::new(),
+                sources: Vec::new(),
+                total: 0,
+            },
+        };
+        Answer {
+            test: Some("test_a.py::test".to_owned()),
+            root: None,
+            passing,
+            neither: 0,
+            cut: 0,
+            traced,
+            plain,
+            is_enough: false,
+            is_interrupted: false,
+            varies_hash_seed: Some(true),
+            beside: None,
+            fuzzed: None,
+            failures: if traced.hits > 0 {
+                vec![failures]
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
     #[test]
-    fn the_rarest_failure_follows_the_rule_of_three() {
-        // By hand: 1 - 0.05^(1/100) = 0.02951.
-        assert!((rarest(100) - 0.029_51).abs() < 1e-5);
-        assert!((rarest(1) - 0.95).abs() < 1e-12);
+    fn a_test_that_tracing_makes_fail_is_not_said_to_fail_always() {
+        let told = write(&answer(tally(15, 0), tally(2, 6), 0));
+        assert!(told.contains("With tracing it always fails, without it only in 2 of 8 runs"));
+        assert!(!told.contains("never passed"));
+        let told = write(&answer(tally(0, 15), tally(2, 6), 15));
+        assert!(told.contains("With tracing it always passes, without it only in 6 of 8 runs"));
+        assert!(!told.contains("With 95 %"));
+        assert!(write(&answer(tally(15, 0), tally(8, 0), 0)).contains("never passed"));
+    }
+
+    #[test]
+    fn other_tests_are_not_blamed_for_what_tracing_does() {
+        let mut answer = answer(tally(15, 0), tally(2, 6), 4);
+        answer.beside = Some(Beside {
+            tests: 7,
+            tally: tally(0, 4),
+        });
+        assert!(!answer.depends_on_order());
+        let told = write(&answer);
+        assert!(
+            told.contains("runs that are compared below are those after the 7 tests before it")
+        );
+        answer.plain = tally(8, 0);
+        assert!(answer.depends_on_order());
+    }
+
+    #[test]
+    fn a_test_that_is_skipped_has_no_failure_rate() {
+        let mut answer = answer(tally(0, 0), tally(0, 0), 0);
+        answer.neither = 5;
+        let told = write(&answer);
+        assert!(told.contains("never ran to an end") && !told.contains('%'));
+    }
+
+    #[test]
+    fn nothing_is_taken_with_salt_where_nothing_is_told() {
+        let told = write(&answer(tally(0, 100), tally(0, 10), 100));
+        assert!(told.contains("With 95 % confidence") && !told.contains("salt"));
+        assert!(write(&answer(tally(3, 7), tally(0, 0), 7)).contains("salt"));
     }
 }

@@ -5,13 +5,14 @@ use unflake_core::sequential::Tally;
 use unflake_core::why::category::Category;
 use unflake_core::why::difference::{Difference, Spot};
 
-use crate::why::human::rarest;
+use crate::why::steady::rarest;
 use crate::why::words::sentence;
 use crate::why::{Answer, Explained, Ranked, delays};
 
 pub(super) fn write(answer: &Answer) -> String {
     let tally = |tally: Tally| json!({"failed": tally.hits, "passed": tally.misses});
-    let bound = (answer.traced.hits == 0 && answer.plain.hits == 0)
+    let runs = answer.traced.and(answer.plain);
+    let bound = (runs.hits == 0 && runs.misses > 0)
         .then(|| rarest(answer.traced.misses + answer.plain.misses));
     let failures: Vec<Value> = answer.failures.iter().map(explained).collect();
     let answer = json!({
@@ -22,6 +23,7 @@ pub(super) fn write(answer: &Answer) -> String {
         "neither": answer.neither,
         "cut": answer.cut,
         "enough": answer.is_enough,
+        "interrupted": answer.is_interrupted,
         "varied_hash_seed": answer.varies_hash_seed,
         "failure_rate_bound": bound,
         "after_others": answer.beside.map(|beside| {
@@ -56,11 +58,16 @@ fn explained(failures: &Explained) -> Value {
     let total = match &failures.ranked {
         Ranked::Ours { total, .. } | Ranked::Paper { total, .. } => *total,
     };
+    let sources: Vec<Value> = match &failures.ranked {
+        Ranked::Ours { sources, .. } => sources.iter().map(spot).collect(),
+        Ranked::Paper { .. } => Vec::new(),
+    };
     json!({
         "message": failures.message,
         "runs": failures.runs,
         "differences": differences,
         "total": total,
+        "sources": sources,
     })
 }
 

@@ -1,6 +1,7 @@
 //! A difference between passing and failing runs, in words.
 
 use unflake_core::why::difference::{Difference, Part, Spot};
+use unflake_core::why::extremes::Extreme;
 use unflake_core::why::predicate::{Claim, Held};
 use unflake_core::why::trace::Kind;
 
@@ -65,6 +66,7 @@ pub(crate) fn counts(difference: &Difference, passing: u32, failing: u32) -> Str
 
 /// The call of a spot: "the 2nd call of `time.time` by `make_id`".
 fn call(spot: &Spot) -> String {
+    let extreme = Extreme::read(&spot.site.callee);
     let which = match spot.sequence {
         1 => "the call".to_owned(),
         sequence => format!("the {} call", ordinal(sequence)),
@@ -75,7 +77,14 @@ fn call(spot: &Spot) -> String {
         format!(" by `{}`", printable(&spot.site.caller))
     };
     let thread = thread(&spot.thread).map_or_else(String::new, |thread| format!(" in {thread}"));
-    format!("{which} of `{}`{caller}{thread}", called(spot))
+    match extreme {
+        Some((name, extreme)) => format!(
+            "of all calls of `{}`{caller}{thread} the one with the {} result",
+            printable(name),
+            extreme.word()
+        ),
+        None => format!("{which} of `{}`{caller}{thread}", called(spot)),
+    }
 }
 
 fn called(spot: &Spot) -> String {

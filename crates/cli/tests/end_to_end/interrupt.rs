@@ -93,3 +93,50 @@ fn a_termination_is_an_interruption_too_and_the_report_is_whole() {
     );
     assert_gone(&pids);
 }
+
+/// Passes and fails by turns until it hangs: the hash seed is the number of the run.
+const TURNS: &str = r#"
+import os
+import threading
+
+
+def test_turns():
+    seed = int(os.environ["PYTHONHASHSEED"])
+    if seed == 5:
+        with open(os.environ["READY"], "w") as pipe:
+            pipe.write(str(os.getpid()))
+        threading.Event().wait()
+    assert seed % 2
+"#;
+
+#[test]
+fn why_tells_what_it_knows_when_it_is_interrupted() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let project = Project::with(&[("test_turns.py", TURNS)]);
+    let pipes = tempfile::tempdir().unwrap();
+    let ready = pipes.path().join("ready");
+    mkfifo(&ready, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let python = python.to_str().unwrap();
+    let test = "test_turns.py::test_turns";
+    let mut command = project.unflake(&["why", "--no-record", "--python", python, test]);
+    let command = command.env_remove("PYTHONHASHSEED").env("READY", &ready);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let pid = fs::read_to_string(&ready).unwrap();
+    let pid = Pid::from_raw(pid.parse().unwrap());
+    kill(
+        Pid::from_raw(child.id().try_into().unwrap()),
+        Signal::SIGINT,
+    )
+    .unwrap();
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(130), "{run:#?}");
+    assert!(
+        run.stdout.contains("failed in 2 of 4 traced runs"),
+        "{run:#?}"
+    );
+    assert!(run.stdout.contains("It was interrupted"), "{run:#?}");
+    assert_gone(&[pid]);
+}

@@ -22,6 +22,9 @@ const MOST_RUNS: u32 = 10;
 const LEAST_TO_NARROW: u32 = 60;
 /// So many failing runs with the fewest delays are wanted.
 const WANTED: u32 = 3;
+/// So many runs are made to search where there is one thread alone: nobody can overtake it, so that it
+/// matters only how late it is, and not where. Each length is tried twice.
+const MOST_OF_ONE_THREAD: u32 = 6;
 
 /// When a delay is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -177,7 +180,7 @@ impl Fuzz {
         if self.runs == 0 {
             return Step::Run(first);
         }
-        if self.points.is_empty() || self.runs > self.most {
+        if self.points.is_empty() || self.runs > self.most_searches() {
             return Step::Conclude(None);
         }
         let number = self.runs - 1;
@@ -188,6 +191,17 @@ impl Fuzz {
             points: self.choose(number, &mut chance),
             milliseconds: length,
         })
+    }
+
+    /// How many runs with delays are made to find a failing one.
+    fn most_searches(&self) -> u32 {
+        let first = self.points.first().map(|point| &point.thread);
+        let is_one = self.points.iter().all(|at| Some(&at.thread) == first);
+        if is_one {
+            self.most.min(MOST_OF_ONE_THREAD)
+        } else {
+            self.most
+        }
     }
 
     /// Every other round one thread is late at each of its places, since that is how machines are; else
@@ -378,6 +392,16 @@ mod tests {
     fn a_test_that_no_delay_breaks_is_given_up_after_the_last_run() {
         let (found, runs) = play(10, &[99], 1.0, 1);
         assert_eq!((found, runs), (None, 201));
+    }
+
+    #[test]
+    fn a_thread_that_nobody_can_overtake_is_given_up_soon() {
+        let mut fuzz = Fuzz::new(1, 200, Tally::default());
+        let met = [point(0), point(3), point(6)];
+        while let Step::Run(delays) = fuzz.next_step() {
+            fuzz.note(&delays, &met, Some(false));
+        }
+        assert_eq!((fuzz.next_step(), fuzz.runs()), (Step::Conclude(None), 7));
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! What was seen at each epoch, over all traces. A trace is added and can be forgotten: memory grows
-//! with the number of epochs, not with the number of calls.
+//! What was seen at each epoch, over all traces: memory grows with the epochs, and not with the calls.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
@@ -97,7 +96,7 @@ impl Evidence {
         }
     }
 
-    fn take_call(&mut self, call: &Call, line: usize, side: Side) {
+    pub(super) fn take_call(&mut self, call: &Call, line: usize, side: Side) {
         self.line = self.line.min(line);
         #[expect(
             clippy::cast_precision_loss,
@@ -118,7 +117,7 @@ impl Evidence {
             && self.values.iter().filter(of_side).count() < MOST_VALUES
     }
 
-    fn take_value(&mut self, text: &Text<'_>, is_exception: bool, side: Side) {
+    pub(super) fn take_value(&mut self, text: &Text<'_>, is_exception: bool, side: Side) {
         if !is_exception && let Some(number) = text.number {
             self.numbers[side as usize].push(number);
         }
@@ -141,11 +140,11 @@ impl Evidence {
 }
 
 /// A text of a trace, looked at once however many calls return it.
-struct Text<'a> {
+pub(super) struct Text<'a> {
     words: &'a str,
     hash: u64,
     /// If it is a number.
-    number: Option<f64>,
+    pub(super) number: Option<f64>,
 }
 
 impl<'a> Text<'a> {
@@ -208,6 +207,8 @@ pub struct Ledger {
     /// that only some runs make does not move the others.
     pub(crate) ended: HashMap<u32, Vec<Epoch>>,
     ordered: usize,
+    /// Whether all failing runs were made after, or all before, the passing ones: then clocks tell nothing.
+    pub is_apart: bool,
 }
 
 impl Ledger {
@@ -251,6 +252,7 @@ impl Ledger {
             }
             rows.push(row);
         }
+        self.take_extremes(trace, &texts, side);
         if trace.threads.len() > 1 {
             self.take_orders(trace, &rows, side);
         }
@@ -275,7 +277,7 @@ impl Ledger {
             .collect()
     }
 
-    fn site(&mut self, site: &Site) -> u32 {
+    pub(super) fn site(&mut self, site: &Site) -> u32 {
         if let Some(number) = self.site_numbers.get(site) {
             return *number;
         }
@@ -285,7 +287,7 @@ impl Ledger {
         number
     }
 
-    fn thread(&mut self, name: &str) -> u32 {
+    pub(super) fn thread(&mut self, name: &str) -> u32 {
         if let Some(number) = self.thread_numbers.get(name) {
             return *number;
         }
@@ -296,7 +298,7 @@ impl Ledger {
         number
     }
 
-    fn lane(&mut self, lane: Lane) -> u32 {
+    pub(super) fn lane(&mut self, lane: Lane) -> u32 {
         let next = index(self.lanes.len());
         let number = *self.lane_numbers.entry(lane).or_insert(next);
         if number == next {
@@ -306,7 +308,7 @@ impl Ledger {
     }
 
     /// The row of the how-manieth call in a lane; all that come before it have theirs.
-    fn row(&mut self, (site, thread): Lane, lane: u32, sequence: u32) -> u32 {
+    pub(super) fn row(&mut self, (site, thread): Lane, lane: u32, sequence: u32) -> u32 {
         let rows = &mut self.lanes[lane as usize];
         if let Some(row) = rows.get(sequence as usize - 1) {
             return *row;

@@ -57,7 +57,7 @@ impl Ledger {
         let rows = self
             .evidence
             .iter()
-            .filter(|row| wanted[row.epoch.site as usize]);
+            .filter(|row| wanted[row.epoch.site as usize] && !self.is_extreme(row.epoch.site));
         let predicates = rows.flat_map(|row| self.predicates(row, Thresholds::OfPassing));
         let mut ranked: Vec<(Label, Predicate)> = predicates
             .map(|predicate| (Label::of(&predicate, self.runs), predicate))

@@ -119,7 +119,8 @@ impl Ledger {
     pub fn varying_sources(&self) -> Vec<Spot> {
         let is_varying = |row: &&Evidence| {
             let kind = self.sites[row.epoch.site as usize].kind;
-            kind.is_source() && kind != Kind::Leftover && row.values.len() > 1
+            let is_call = kind != Kind::Leftover && !self.is_extreme(row.epoch.site);
+            kind.is_source() && is_call && row.values.len() > 1
         };
         let mut rows: Vec<&Evidence> = self.evidence.iter().filter(is_varying).collect();
         rows.sort_by(|one, two| one.mean_end().total_cmp(&two.mean_end()));
@@ -174,6 +175,10 @@ impl Ledger {
             return None;
         }
         if predicate.claim != Claim::Reached && !predicate.tells_among_reached() {
+            return None;
+        }
+        let kind = self.sites[predicate.place.site as usize].kind;
+        if self.is_apart && kind == Kind::Time && predicate.is_about_result() {
             return None;
         }
         let hits = |held: Held| if holds { held.yes } else { held.no };

@@ -30,7 +30,7 @@ impl Pen {
     }
 
     /// A call of the first thread at this line that takes a microsecond.
-    fn call(&mut self, line: u32, callee: &str, kind: Kind, value: &str) {
+    pub(super) fn call(&mut self, line: u32, callee: &str, kind: Kind, value: &str) {
         let start = 10_000 * self.0.calls.len() as u64;
         self.timed((line, callee, kind), value, 0, (start, 1_000));
     }
@@ -338,6 +338,19 @@ fn sources_that_vary_are_known_also_if_none_explains_the_failure() {
         .map(|spot| spot.site.line)
         .collect();
     assert_eq!(lines, [1]);
+}
+
+#[test]
+fn clocks_tell_nothing_where_failing_runs_came_later() {
+    let run = |now: u32| {
+        let mut pen = Pen::new();
+        pen.call(1, "time", Kind::Time, &now.to_string());
+        pen.done()
+    };
+    let mut ledger = ledger((0..9).map(run).collect(), (9..18).map(run).collect());
+    assert_eq!(ledger.rank(&[]).len(), 1);
+    ledger.is_apart = true;
+    assert!(ledger.rank(&[]).is_empty());
 }
 
 #[test]

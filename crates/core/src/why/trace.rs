@@ -36,6 +36,9 @@ pub struct Site {
 
 impl fmt::Display for Site {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.file.is_empty() {
+            return write!(formatter, "line {}", self.line);
+        }
         write!(formatter, "{}:{}", self.file, self.line)
     }
 }
