@@ -84,7 +84,6 @@ def describe(best: dict[str, tuple[float, float]], rounds: int, tests: int) -> s
     lines += ["", "| Measured | Wall | Processor | Goal | Met by wall |", "|-|-:|-:|-:|-|"]
     phase = minus(best["mvn test"], best["mvn test -DskipTests"])
     run, suite, method = best["unflake run"], best["unflake nio --mode suite"], best[METHOD]
-    fresh = minus(method, suite)
     rows = [
         ("`unflake run` by the test phase of `mvn test`", ratio(run, phase), 1.05),
         ("`nio --mode suite` by one plain run in one JVM", ratio(suite, run), 2.1),
@@ -93,7 +92,6 @@ def describe(best: dict[str, tuple[float, float]], rounds: int, tests: int) -> s
     for what, (wall, cpu), goal in rows:
         met = "yes" if wall <= goal else "**no**"
         lines.append(f"| {what} | {wall:.2f} | {cpu:.2f} | ≤ {goal} | {met} |")
-    lines.append(f"\nA test in a JVM of its own costs {fresh[1] / tests * 1000:.0f} ms of processor time.")
     return "\n".join(lines)
 
 
