@@ -28,7 +28,7 @@ impl Session {
             && self.home.project.starts_ahead();
         if let Some(tests) = next.filter(|_| is_wanted) {
             let (process, _) = self.process_in(lane.workspace.as_ref(), tests)?;
-            lane.ahead = Some(self.fleet.spawn_ahead(process)?);
+            lane.ahead = Some(self.fleet.spawn(process, None)?);
         }
         Ok(())
     }
@@ -41,7 +41,7 @@ impl Session {
             self.fleet.launch(vm, start);
             return Ok(vm);
         }
-        Ok(self.fleet.spawn(process, start)?)
+        Ok(self.fleet.spawn(process, Some(start))?)
     }
 
     /// Ends what was started ahead and is not needed, or stands in a folder that is gone.

@@ -51,7 +51,7 @@ impl Session {
             let Some(start) = start else { continue };
             let process = project.process(&self.fleet.folder(), &start);
             let process = process.map_err(StartError::Scratch)?;
-            let vm = self.fleet.spawn(process, start)?;
+            let vm = self.fleet.spawn(process, Some(start))?;
             let Some(said) = self.await_test(at, vm)? else {
                 if let Some(workspace) = &mut workspace {
                     workspace.mark().map_err(StartError::Scratch)?;

@@ -39,7 +39,7 @@ impl Session {
         let start = watch(start);
         let process = project.process(&self.fleet.folder(), &start);
         let process = process.map_err(StartError::Scratch)?;
-        let vm = self.fleet.spawn(process, start)?;
+        let vm = self.fleet.spawn(process, Some(start))?;
         self.watched_vms.insert(vm);
         let at_base = if let Some(said) = self.await_test(at, vm)? {
             let last = said.trim_end().lines().last();

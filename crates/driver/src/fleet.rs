@@ -81,15 +81,12 @@ impl Fleet {
             .unwrap_or_else(|path| Utf8PathBuf::from(path.to_string_lossy().into_owned()))
     }
 
-    /// Starts a new interpreter. It says hello, is told to `start`, and next comes `Parsed`.
-    pub fn spawn(&mut self, process: Process, start: Command) -> Result<VmId, StartError> {
-        self.spawn_with(process, Some(start))
-    }
-
-    fn spawn_with(
+    /// Starts a new process. It says hello, is told to `start`, and next comes `Parsed`; without a `start` it
+    /// waits for `launch`.
+    pub fn spawn(
         &mut self,
         mut process: Process,
-        launch: Option<Command>,
+        start: Option<Command>,
     ) -> Result<VmId, StartError> {
         let vm = self.number();
         process
@@ -99,14 +96,9 @@ impl Fleet {
         let pipes = self.make_pipes(vm)?;
         let mut spawned = Vm::spawn(vm, process, pipes, self.sender.clone())
             .map_err(|source| StartError::Spawn { command, source })?;
-        spawned.launch = launch;
+        spawned.launch = start;
         self.vms.insert(vm, spawned);
         Ok(vm)
-    }
-
-    /// Starts a new process ahead of need. It says hello, and waits for `launch`.
-    pub(crate) fn spawn_ahead(&mut self, process: Process) -> Result<VmId, StartError> {
-        self.spawn_with(process, None)
     }
 
     /// Has a VM that was started ahead start.

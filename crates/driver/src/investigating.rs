@@ -276,7 +276,7 @@ impl Session {
         if varies_hash_seed() {
             process.env(HASH_SEED, number.to_string());
         }
-        let vm = self.fleet.spawn(process, start)?;
+        let vm = self.fleet.spawn(process, Some(start))?;
         if let Some(output) = self.await_tests(order, None, vm)? {
             let how = "a new interpreter did not list the test".to_owned();
             let framework = self.wish.project.framework();

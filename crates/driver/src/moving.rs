@@ -151,7 +151,7 @@ impl Session {
         };
         let process = project.process(&self.fleet.folder(), &start);
         let process = process.map_err(StartError::Scratch)?;
-        let vm = self.fleet.spawn(process, start)?;
+        let vm = self.fleet.spawn(process, Some(start))?;
         self.settle_lane(vm, workspace, tests)
     }
 
@@ -204,7 +204,7 @@ impl Session {
         tests: &[TestId],
     ) -> Result<VmId, Halt> {
         let (process, start) = self.process_in(workspace, tests)?;
-        Ok(self.fleet.spawn(process, start)?)
+        Ok(self.fleet.spawn(process, Some(start))?)
     }
 
     /// A new copy of the work tree; `None` if experiments run in place.

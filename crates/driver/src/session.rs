@@ -249,7 +249,7 @@ impl Session {
     pub(crate) fn spawn(&mut self, start: Command) -> Result<VmId, Halt> {
         let process = self.wish.project.process(&self.folder, &start);
         let process = process.map_err(StartError::Scratch)?;
-        Ok(self.fleet.spawn(process, start)?)
+        Ok(self.fleet.spawn(process, Some(start))?)
     }
 
     /// Waits for the next happening; an interruption ends the run.
