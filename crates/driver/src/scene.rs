@@ -150,10 +150,10 @@ impl Session {
         Ok(false)
     }
 
-    /// Paths of a copy in what pieces were and are, as the user's own.
+    /// Paths of a copy in what pieces were and are, as the user's own. Where there is no copy, files are left.
     fn tell_as_own(&self, lane: &Lane, pieces: &mut [Piece]) {
         let Some(workspace) = &lane.workspace else {
-            return;
+            return leave_files(pieces);
         };
         let own = self.place(None);
         let temporary = workspace.temporary();
@@ -228,5 +228,34 @@ impl Session {
                 _ => {}
             }
         }
+    }
+}
+
+/// Without a copy of the work tree the files are the user's own: what has changed is told, and never undone.
+fn leave_files(pieces: &mut [Piece]) {
+    for piece in pieces.iter_mut().filter(|piece| piece.kind == "file") {
+        piece.is_restorable = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_own_files_are_never_put_back() {
+        let mut pieces = ["file", "global"].map(|kind| Piece {
+            key: kind.to_owned(),
+            kind: kind.to_owned(),
+            path: "shop".to_owned(),
+            before: None,
+            after: None,
+            owner: None,
+            is_mock: false,
+            is_restorable: true,
+            ends: Vec::new(),
+        });
+        leave_files(&mut pieces);
+        assert_eq!(pieces.map(|piece| piece.is_restorable), [false, true]);
     }
 }

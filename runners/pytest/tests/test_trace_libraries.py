@@ -112,4 +112,4 @@ def test_only_installed_packages_that_are_not_for_testing_are_meant() -> None:
     assert library_path(str(root / "_pytest/python.py")) is None
     assert library_path(str(root / "pytest.py")) is None
     assert library_path("/usr/lib/python3.12/random.py") is None
-    assert library_path("/work/scheduler-packages/turns.py") is None
+    assert library_path("/srv/scheduler-packages/turns.py") is None

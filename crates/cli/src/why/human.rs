@@ -3,6 +3,7 @@
 use std::fs;
 
 use camino::Utf8Path;
+use console::style;
 use unflake_core::sequential::Tally;
 use unflake_core::why::difference::{Difference, Spot, Spread};
 use unflake_core::why::predicate::{Claim, Held};
@@ -52,6 +53,7 @@ pub(super) fn write(answer: &Answer) -> String {
                 let which = format!("Failure {} of {groups}, in {runs}: {what}", at + 1);
                 lines.extend([String::new(), which]);
             } else if !what.is_empty() {
+                let what = style(what).red();
                 lines.extend([String::new(), format!("It fails with: {what}")]);
             }
             lines.extend(explained(answer, failures));
@@ -68,7 +70,10 @@ fn headline(answer: &Answer) -> String {
     let Tally { hits, .. } = answer.traced;
     let runs = plural(answer.traced.runs() as usize, "traced run", "traced runs");
     match &answer.test {
-        Some(test) => format!("{} failed in {hits} of {runs}", printable(test)),
+        Some(test) => format!(
+            "{} failed in {hits} of {runs}",
+            style(printable(test)).bold()
+        ),
         None => format!("{hits} of {runs} are failing ones"),
     }
 }
@@ -159,7 +164,11 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
     let spot = &difference.spot;
     let place = printable(&spot.site.to_string());
     let mut lines = vec![
-        format!("{number}. {place}: {}", sentence(difference)),
+        format!(
+            "{number}. {}: {}",
+            style(place).bold(),
+            sentence(difference)
+        ),
         format!("   {}", counts(difference, answer.passing, failing)),
     ];
     if let Some(source) = difference.follows {
@@ -203,6 +212,7 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
     lines.extend(belongs(difference));
     if let Some(category) = difference.category {
         let remedy = category.remedy();
+        let category = style(category).yellow();
         lines.push(format!(
             "   category: {category}; what usually helps: {remedy}"
         ));
@@ -285,9 +295,11 @@ pub(super) fn source(root: &Utf8Path, file: &str, line: u32) -> Vec<String> {
     let first = line.saturating_sub(AROUND).max(1);
     let lines = file.lines().enumerate().skip(first - 1);
     let lines = lines.take(line + AROUND + 1 - first).map(|(at, text)| {
-        let mark = if at + 1 == line { ">" } else { " " };
+        let is_meant = at + 1 == line;
+        let mark = if is_meant { ">" } else { " " };
         let text = format!("   {mark} {:>4} | {}", at + 1, printable(text));
-        text.trim_end().to_owned()
+        let text = style(text.trim_end());
+        if is_meant { text } else { text.dim() }.to_string()
     });
     lines.collect()
 }
