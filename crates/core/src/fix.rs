@@ -7,6 +7,7 @@
 mod block;
 pub mod closing;
 pub mod copying;
+pub mod java;
 
 use crate::edit::Edit;
 use crate::state::Piece;

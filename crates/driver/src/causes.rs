@@ -102,10 +102,6 @@ impl Session {
         let added = if_listed(self.add_places(family, &mut causes));
         self.home.project.look_for(Looking::Nothing);
         added?;
-        if !self.wish.project.can_trace() {
-            // Changes of Java are not known.
-            return Ok(causes);
-        }
         if family.passes_alone && !family.by_import {
             if_listed(self.add_fixes(family, &mut causes))?;
         }

@@ -4,6 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::edit::{Edit, apply, to_diff};
 use unflake_core::fix::closing::{KINDS, close_after};
 use unflake_core::fix::copying::{Code, copy_first};
+use unflake_core::fix::java::put_back;
 use unflake_core::fix::{Fix, Names, suggest};
 use unflake_core::nio::Setting;
 use unflake_core::state::{Cause, Piece};
@@ -12,6 +13,7 @@ use unflake_core::trial::Trial;
 
 use crate::causes::Family;
 use crate::lane::Manner;
+use crate::project::Project;
 use crate::protocol::Between;
 use crate::session::{Halt, Session};
 use crate::start_error::StartError;
@@ -66,10 +68,17 @@ impl Session {
     /// Changes that would help, in the order in which they are tried: what does away with the change of
     /// state comes before what puts it back.
     fn suggestions(&self, family: &Family, cause: &Cause) -> Vec<Suggestion> {
-        let mut all = self.copies(family, cause);
-        all.extend(self.closings(family, cause));
+        let mut all = Vec::new();
+        if !self.is_java() {
+            all.extend(self.copies(family, cause));
+            all.extend(self.closings(family, cause));
+        }
         all.extend(self.fixtures(family, cause));
         all
+    }
+
+    fn is_java(&self) -> bool {
+        matches!(self.wish.project, Project::Maven(_))
     }
 
     /// Copies in place of what is changed, where that was written.
@@ -109,7 +118,7 @@ impl Session {
         all
     }
 
-    /// Fixtures in the culprits' files that would put back what matters.
+    /// Fixtures, or methods in Java, in the culprits' files that would put back what matters.
     fn fixtures(&self, family: &Family, cause: &Cause) -> Vec<Suggestion> {
         let pieces: Vec<&Piece> = cause.shown.iter().map(|shown| &shown.piece).collect();
         let sets: Vec<Vec<&Piece>> = if cause.is_joint {
@@ -122,6 +131,9 @@ impl Session {
             .iter()
             .flat_map(|set| files.iter().map(move |file| (set, file)));
         let made = tries.take(MOST_TRIES).filter_map(|(set, file)| {
+            if self.is_java() {
+                return self.suggestion(file, |source| put_back(set, source));
+            }
             let own = Utf8Path::new(file).file_stem().unwrap_or_default();
             let names = Names {
                 own,
@@ -225,7 +237,11 @@ impl Session {
             return Ok(Vec::new()); // The user's own files are not changed.
         };
         let place = copy.files().join(&suggestion.fix.file);
-        std::fs::write(place, &suggestion.patched).map_err(StartError::Scratch)?;
+        std::fs::write(&place, &suggestion.patched).map_err(StartError::Scratch)?;
+        let project = self.project_in(workspace.as_ref());
+        if !project.rebuild(&place).map_err(StartError::Scratch)? {
+            return Ok(Vec::new());
+        }
         let all = family.with(tests);
         let Some(lane) = self.open_lane_in(workspace, &all, family.reach)? else {
             return Ok(Vec::new());

@@ -5,6 +5,7 @@
 
 mod archive;
 pub mod capture;
+mod compiling;
 pub mod looking;
 pub mod module;
 

@@ -115,6 +115,14 @@ impl Project {
         }
     }
 
+    /// Makes a changed source count; false if it cannot be compiled.
+    pub(crate) fn rebuild(&self, source: &Utf8Path) -> io::Result<bool> {
+        match self {
+            Self::Pytest(_) => Ok(true),
+            Self::Maven(project) => project.compile(source),
+        }
+    }
+
     /// Whether its VMs are worth starting before they are needed: they take long, and cannot be copied.
     pub(crate) fn starts_ahead(&self) -> bool {
         matches!(self, Self::Maven(_))

@@ -43,6 +43,8 @@ struct Expected {
     written: BTreeMap<String, String>,
     #[serde(default)]
     left_behind: BTreeMap<String, Vec<String>>,
+    /// The findings for which a change is shown that helps.
+    fixed: Option<BTreeMap<String, String>>,
 }
 
 /// Whether there is a Maven. Without it a test is a printed skip on a laptop and a failure in CI.
@@ -215,6 +217,14 @@ fn check(case: &Path, jdk: Option<&Path>) -> Result<(), String> {
         let files: Vec<String> = files.unwrap_or_default().iter().map(text).collect();
         compare(&format!("left behind by {id}"), &files, planted);
     }
+    if let Some(planted) = &expected.fixed {
+        let fixes = findings.iter().map(|one| (one, &one["cause"]["fix"]));
+        let fixes = fixes.filter(|(_, fix)| !fix.is_null());
+        let fixed: BTreeMap<String, String> = fixes
+            .map(|(one, fix)| (text(&one["id"]), added_line(&text(&fix["diff"]))))
+            .collect();
+        compare("fixed", &fixed, planted);
+    }
     for part in &expected.notes {
         let notes = report["notes"].to_string();
         compare(&format!("notes: {notes}"), &notes.contains(part), &true);
@@ -239,6 +249,13 @@ fn verdict(finding: &Value) -> String {
     let kind = finding["kind"].as_str().unwrap_or_default();
     let verdict = format!("{} {kind}", text(&finding["verdict"]));
     verdict.trim_end().to_owned()
+}
+
+/// What a method does that a diff adds: the line before its end.
+fn added_line(diff: &str) -> String {
+    let added: Vec<&str> = diff.lines().filter(|line| line.starts_with("+ ")).collect();
+    let line = added.iter().rev().nth(1).unwrap_or(&"");
+    line.trim_start_matches(['+', ' ']).to_owned()
 }
 
 fn describe_piece(piece: &Value) -> String {
