@@ -30,7 +30,7 @@ const FEW: usize = 16;
 
 /// For so many NIO tests, each of another class, the state behind them is looked for afterwards: it takes
 /// several processes for each.
-const EXPLAINED: usize = 4;
+const EXPLAINED: usize = 2;
 
 /// What is done between the two runs of the first confirmation.
 const ONCE: [Between; 1] = [Between::Nothing];
