@@ -218,12 +218,7 @@ fn check(case: &Path, jdk: Option<&Path>) -> Result<(), String> {
         compare(&format!("left behind by {id}"), &files, planted);
     }
     if let Some(planted) = &expected.fixed {
-        let fixes = findings.iter().map(|one| (one, &one["cause"]["fix"]));
-        let fixes = fixes.filter(|(_, fix)| !fix.is_null());
-        let fixed: BTreeMap<String, String> = fixes
-            .map(|(one, fix)| (text(&one["id"]), added_line(&text(&fix["diff"]))))
-            .collect();
-        compare("fixed", &fixed, planted);
+        compare("fixed", &changes_that_help(findings), planted);
     }
     for part in &expected.notes {
         let notes = report["notes"].to_string();
@@ -249,6 +244,15 @@ fn verdict(finding: &Value) -> String {
     let kind = finding["kind"].as_str().unwrap_or_default();
     let verdict = format!("{} {kind}", text(&finding["verdict"]));
     verdict.trim_end().to_owned()
+}
+
+/// What the changes do that were seen to help, by finding.
+fn changes_that_help(findings: &[Value]) -> BTreeMap<String, String> {
+    let all = findings.iter().map(|one| (one, &one["cause"]["fix"]));
+    let known = all.filter(|(_, change)| !change.is_null());
+    known
+        .map(|(one, change)| (text(&one["id"]), added_line(&text(&change["diff"]))))
+        .collect()
 }
 
 /// What a method does that a diff adds: the line before its end.
