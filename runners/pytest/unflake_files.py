@@ -38,6 +38,9 @@ QUESTIONS = frozenset(
 # The modules that have them.
 ASKERS = frozenset(("genericpath", "posixpath", "pathlib", "pathlib._abc", "pathlib._local", "linecache"))
 
+# What is known of installed packages.
+METADATA = (".egg-info/", ".dist-info/")
+
 
 class Files:
     """Tells what happens to files, by audit hooks and by wrappers around calls that have none."""
@@ -135,6 +138,8 @@ class Files:
         is_source = text.endswith(".py") or "__pycache__" in text
         if user is None or is_framework(user):
             # An import shows as a module; pytest reads sources to rewrite them and to show failures.
+            if what == "read" and any(folder in text for folder in METADATA):
+                return  # It looks for plugins, and those that it loads show as modules.
             if what == "read":
                 what = "source" if is_source else "read"
             elif what in ("looked", "measured") and os.path.basename(text) in TELLING:

@@ -7,11 +7,11 @@ import signal
 import sys
 import tempfile
 import threading
-from random import getstate, setstate
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 import pytest
 
+from unflake_chance import Chance
 from unflake_channel import Channel, Message, StackDump
 
 PROTOCOL = 1
@@ -20,21 +20,21 @@ PROTOCOL = 1
 class Forks:
     """Makes copies of this VM that go on by themselves, or that do one thing and end."""
 
-    def __init__(self, channel: Channel, stacks: StackDump) -> None:
-        self._channel, self._stacks = channel, stacks
+    def __init__(self, channel: Channel, stacks: StackDump, chance: Chance) -> None:
+        self._channel, self._stacks, self.chance = channel, stacks, chance
         self.is_copy = False
-        self._chance: Any = None
         self._is_warm = False
         self.leave = os._exit  # Taken now: a test may replace it and forget to put it back.
 
-    def make(self, session: Any, vm: int) -> None:
+    def make(self, session: Any, vm: int, redraw: List[str]) -> None:
+        """Forks a copy that goes on by itself; there the generators `redraw` draw anew."""
         why = why_not()
         if why is not None:
             self._channel.say(say="unforked", vm=vm, why=why)
             return
         if self.is_copy:
             self._warm_up()
-        self._keep_chance()
+        self.chance.keep()
         child = os.fork()
         if child:
             with contextlib.suppress(ChildProcessError):  # The project may have SIGCHLD ignored.
@@ -46,28 +46,28 @@ class Forks:
         if os.fork():
             os._exit(0)
         os.setpgid(0, 0)
-        self._put_chance_back()
+        self.chance.settle(redraw)
         self.is_copy = True
         self._channel.move(vm)
         self._stacks.arm(vm)
         renew_capture(session.config)
         self._channel.say(say="hello", **introduction(vm, self._stacks))
 
-    def begin_apart(self, session: Any) -> bool:
+    def begin_apart(self, session: Any, redraw: List[str], is_branch: bool = False) -> bool:
         """Forks a copy that is to do one thing in this VM's place, if it can. True in the copy.
 
-        The original waits until the copy has ended, and tells how.
+        The original waits until the copy has ended, and tells how. In a branch, tests have run before.
         """
         why = why_not()
         if why is not None:
             self._channel.say(say="unforked", vm=None, why=why)
             return False
         self._warm_up()
-        self._keep_chance()
+        self.chance.keep()
         child = os.fork()
         if child == 0:
             os.setpgid(0, 0)
-            self._put_chance_back()
+            self.chance.settle(redraw, is_branch)
             self._channel.adopt()
             renew_capture(session.config)
             self._channel.say(say="apart", pid=os.getpid())
@@ -85,13 +85,6 @@ class Forks:
         if not self._is_warm:
             self._is_warm = True
             inspect.getmodule(sys._getframe())
-
-    def _keep_chance(self) -> None:
-        """Python gives a copy another state of `random`; tests may rest on the one that they set."""
-        self._chance = getstate()
-
-    def _put_chance_back(self) -> None:
-        setstate(self._chance)
 
 
 def wait_for(child: int) -> Optional[str]:

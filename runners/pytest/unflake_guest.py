@@ -11,10 +11,13 @@ from typing import Any, Generator, Iterator, List, Optional
 
 import pytest
 
+from unflake_chance import Chance
 from unflake_channel import Channel, Message, StackDump, clean
+from unflake_failures import Failures
 from unflake_forks import Forks
 from unflake_installed import installed
 from unflake_items import Bypass, Items
+from unflake_params import Digests
 
 PROTOCOL = 1
 # The files that pytest, pytest-html, pytest-reportlog and allure-pytest write at the end of a session.
@@ -25,10 +28,13 @@ REPORT_OPTIONS = ("xmlpath", "htmlpath", "report_log", "allure_report_dir")
 class Guest:
     """The pytest plugin: turns commands into pytest's own calls, and hooks into messages."""
 
-    def __init__(self, channel: Channel, stacks: StackDump, start: Message, tracer: Any = None) -> None:
+    def __init__(
+        self, channel: Channel, stacks: StackDump, chance: Chance, start: Message, tracer: Any = None
+    ) -> None:
         self._channel = channel
         self._is_guest: bool = start["guest"]
-        self._items, self._forks = Items(channel), Forks(channel, stacks)
+        self._eye: Any = start.get("eye")  # What watches what is used, if anything does.
+        self._items, self._forks = Items(channel), Forks(channel, stacks, chance)
         self._items.tracer, self._items.forks = tracer, self._forks
         self._collect_errors: List[Message] = []
         self._deselected, self._failed = 0, 0
@@ -140,11 +146,17 @@ class Guest:
     def _say_tests(self, session: Any, blocked: bool) -> None:
         config = session.config
         tests: List[Message] = []
+        imported_from, digests = import_roots(), Digests()
+        self._items.failures = Failures(str(config.rootdir), imported_from)
         for item in getattr(session, "items", []):
             name = clean(item.nodeid, None)
             place = self._items.add(name, item)
             file, line, _ = item.location
-            tests.append({"test": name, "copy": place, "file": clean(str(file)), "line": (line or 0) + 1})
+            test = {"test": name, "copy": place, "file": clean(str(file)), "line": (line or 0) + 1}
+            params = digests.of(item) if hasattr(item, "callspec") else None
+            if params is not None:
+                test["params"] = params
+            tests.append(test)
         seed = getattr(config.option, "randomly_seed", None)
         self._channel.say(
             say="tests",
@@ -157,9 +169,10 @@ class Guest:
             replay=[] if seed is None else [f"--randomly-seed={seed}"],
             positional=[clean(str(path)) for path in config.option.file_or_dir or []],
             left_out=self._left_out,
-            imported_from=import_roots(),
+            imported_from=imported_from,
             # A watched guest would seem to have looked at all that.
             installed=None if self._is_guest else installed(str(config.rootdir)),
+            chance=self._forks.chance.digests(),
         )
 
     def _serve(self, session: Any) -> None:
@@ -172,7 +185,7 @@ class Guest:
             elif verb == "rerun":
                 self._items.rerun(session, command)
             elif verb == "twice" and command["apart"]:
-                if self._forks.begin_apart(session):
+                if self._forks.begin_apart(session, command.get("redraw", [])):
                     self._twice_apart(session, command)
             elif verb == "twice":
                 self._items.twice(session, command)
@@ -184,7 +197,7 @@ class Guest:
             elif verb == "locate":
                 self._channel.say(say="located", places=self._items.locate(session, command))
             elif verb == "fork":
-                self._forks.make(session, command["vm"])
+                self._forks.make(session, command["vm"], command.get("redraw", []))
             elif verb == "finish":
                 if self._forks.is_copy:
                     self._items.tear_down_all(session)
@@ -209,6 +222,8 @@ class Guest:
     def _twice_apart(self, session: Any, command: Message) -> None:
         """What a copy does. However it ends, the session and its exit hooks are the original's."""
         try:
+            if self._eye is not None and command.get("usage"):
+                self._eye.move(command["usage"])
             self._items.twice(session, command)
             self._items.tear_down_all(session)
             if command.get("compare"):
@@ -219,10 +234,13 @@ class Guest:
 
     # --- what pytest reports --------------------------------------------------------------------
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_makereport(self, call: Any) -> None:
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, call: Any) -> Generator[None, Any, None]:
         if self._items.tracer is not None and call.excinfo is not None:
             self._items.tracer.note(call.excinfo.value)
+        outcome: Any = yield
+        if call.excinfo is not None and outcome.excinfo is None and outcome.get_result().failed:
+            self._items.failures.note(outcome.get_result(), call.excinfo)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._items.reports.append(report)

@@ -33,6 +33,7 @@ class Items:
         self.find_places: Any = None
         self.forks: Any = None  # What makes copies of this VM.
         self.tracer: Any = None  # What records runs, if they are to be recorded.
+        self.failures: Any = None  # What was raised in the run, once tests are listed.
         self.reports: List[Any] = []
 
     def add(self, name: str, item: Any) -> int:
@@ -103,7 +104,7 @@ class Items:
             branches.setdefault(branch["after"], []).append(branch)
         for done, (name, following) in enumerate(zip(names, [*names[1:], command.get("next")])):
             for branch in branches.get(done, []):
-                self._branch_off(session, branch["tests"])
+                self._branch_off(session, branch["tests"], command.get("redraw", []))
             item = self._find(name)
             if item is None:
                 self._channel.say(say="unknown", **name)
@@ -121,11 +122,11 @@ class Items:
                 gc.collect()
             self._say_again(session, name, item, after, held=is_last, trouble=trouble)
 
-    def _branch_off(self, session: Any, tests: List[Message]) -> None:
+    def _branch_off(self, session: Any, tests: List[Message], redraw: List[str]) -> None:
         """Lets a copy run other tests here, and end; this VM goes on as if nothing had been."""
         self._channel.say(say="branching")
         self._channel.hear()
-        if not self.forks.begin_apart(session):
+        if not self.forks.begin_apart(session, redraw, is_branch=True):
             return
         try:
             # The test before did not know what would follow: fixtures that are not shared end now.
@@ -181,6 +182,7 @@ class Items:
     def _run_item(self, item: Any, following: Any) -> List[Message]:
         """Runs an item through pytest's own protocol, and judges what was reported."""
         self.reports = []
+        self.failures.forget()
         self._remember(item)
         recording = self.tracer.recording(item) if self.tracer else contextlib.nullcontext()
         try:
@@ -192,7 +194,7 @@ class Items:
             raise
         if is_plain_pass(self.reports):
             return [attempt("passed", self.reports)]
-        return [judge(reports) for reports in split_attempts(self.reports)]
+        return [judge(reports, self.failures) for reports in split_attempts(self.reports)]
 
     def _say_ran(
         self, session: Any, name: Message, attempts: List[Message], fixtures: str, held: bool

@@ -17,7 +17,12 @@ OLDEST_PYTEST = (6, 2)
 def main() -> int:
     # Tests must not see these: what they start is no VM of unflake's.
     folder, vm = os.environ.pop("UNFLAKE_CHANNEL"), int(os.environ.pop("UNFLAKE_VM"))
+    hide_hash_seed()
     channel = Channel(folder, vm)
+    is_untouched = "random" not in sys.modules
+    from unflake_chance import Chance
+
+    chance = Chance(is_untouched)
     try:
         import pytest
     except ImportError as error:
@@ -36,7 +41,7 @@ def main() -> int:
     if start["watch"]:
         from unflake_usage import watch
 
-        watch(os.path.join(folder, f"{vm}.usage"))
+        start["eye"] = watch(os.path.join(folder, f"{vm}.usage"))
     tracer: Any = None
     if start.get("trace"):
         from unflake_trace import Tracer
@@ -49,7 +54,16 @@ def main() -> int:
         tracer.start()
     set_path()
     sys.argv = [os.path.join(os.path.dirname(sys.executable), "pytest"), *start["args"]]
-    return int(pytest.main(start["args"], plugins=[Guest(channel, stacks, start, tracer)]))
+    return int(pytest.main(start["args"], plugins=[Guest(channel, stacks, chance, start, tracer)]))
+
+
+def hide_hash_seed() -> None:
+    """Gives tests, and what they start, the hash seed that the user has for them: often none."""
+    of_user = os.environ.pop("UNFLAKE_HASH_SEED", None)
+    if of_user is not None:
+        os.environ.pop("PYTHONHASHSEED", None)
+        if of_user:
+            os.environ["PYTHONHASHSEED"] = of_user
 
 
 def set_path() -> None:

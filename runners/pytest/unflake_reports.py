@@ -3,6 +3,7 @@
 from typing import Any, List
 
 from unflake_channel import Message, clean
+from unflake_failures import Failures
 
 MESSAGE_LIMIT = 2000
 
@@ -25,7 +26,7 @@ def is_plain_pass(reports: List[Any]) -> bool:
     return bool(reports)
 
 
-def judge(reports: List[Any]) -> Message:
+def judge(reports: List[Any], failures: Failures) -> Message:
     """The outcome of one attempt in the protocol's words."""
     # pytest's subtests report under the name of their test; only their failures count for it.
     bad = [report for report in reports if report.outcome in ("failed", "rerun")]
@@ -45,7 +46,10 @@ def judge(reports: List[Any]) -> Message:
         outcome, telling = "passed", []
     message = next((short(report) for report in telling), "")
     text = clean("\n".join(report.longreprtext for report in bad))
-    return attempt(outcome, plain, message, text, written(bad[-1]) if bad else "")
+    told = attempt(outcome, plain, message, text, written(bad[-1]) if bad else "")
+    if bad:
+        told["kind"], told["frames"] = failures.of(bad[0])
+    return told
 
 
 def attempt(outcome: str, reports: List[Any], message: str = "", text: str = "", output: str = "") -> Message:

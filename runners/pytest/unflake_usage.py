@@ -19,6 +19,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 from unflake_channel import lift
 from unflake_code import Code
 from unflake_files import Files, is_framework
+from unflake_services import Services
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILE = "UNFLAKE_USAGE"
@@ -67,6 +68,14 @@ class Usage:
         self._close(fd)
         self._identity = self._identify()
 
+    def move(self, name: str) -> None:
+        """Writes into another file of the same folder from now on: this is a copy of the process."""
+        self._path = os.path.join(os.path.dirname(self._path), name)
+        self._close(self._fd)
+        self._connect()
+        os.environ[FILE] = self._path
+        self.note("process", self._getpid(), os.getppid())
+
     def _identify(self) -> Tuple[int, int]:
         status = self._fstat(self._fd)
         return status.st_dev, status.st_ino
@@ -89,6 +98,7 @@ class Usage:
         }
         self._wrap_spawn()
         self._actions.update(Files(self).start())
+        self._actions.update(Services(self).actions())
         code = Code(self)
         self._actions.update(code.actions())
         sys.addaudithook(self.audit)

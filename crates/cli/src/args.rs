@@ -47,13 +47,15 @@ pub(crate) enum Verb {
 }
 
 const RUN_HELP: &str = "\
-A failed test climbs a ladder until it passes once: again at once in the same VM (interpreter), \
-again there at the end of the suite, then alone in fresh VMs. The rung that saw it pass says what \
-kind of flaky it is. A test that fails on every rung is broken, unless it uses nothing that changed \
-since the base and passes there.
+Every failure gets two answers. How it fails: the test is run again at once in the same interpreter or \
+JVM, again there at the end of the suite, then alone in fresh ones; if it passes somewhere it is flaky, \
+else broken. Whose it is: it is run in its order here and at the base, in turns, until it is shown that \
+your change did it (yours), that it did not (not yours), or that neither can be shown (not known).
 
-Exit codes: 0 nothing wrong, 1 real failures (or flaky ones, by --flaky and --max-flaky), 2 bad \
-usage or configuration, 3 the tests could not be run, 70 a bug in unflake, 130 interrupted.
+Only a flaky failure that is shown not to be yours is forgiven.
+
+Exit codes: 0 nothing wrong, 1 failures that are not forgiven (see --flaky, --not-known, --forgive), 2 \
+bad usage or configuration, 3 the tests could not be run, 70 a bug in unflake, 130 interrupted.
 
 Examples:
   unflake run                            the whole suite
@@ -93,9 +95,9 @@ Examples:
   unflake order --budget 10m -j 2 -- tests/unit";
 
 const TRIAGE_HELP: &str = "\
-Each failed test case is matched with a test of this project and run alone in fresh VMs. One that \
-passes is flaky, if the report is of this very code and machine. One that fails each time is held \
-against what changed since the base, and run there.
+Each failed test case is matched with a test of this project and run alone in fresh interpreters or \
+JVMs. One that passes is flaky, if the report is of this very code and machine. Whose failure it is, \
+runs in the report's order here and at the base tell, as in `unflake run`.
 
 Exit codes are those of `unflake run`; a failure that no test can be found for counts as real.
 
@@ -197,12 +199,21 @@ pub(crate) struct LadderArgs {
 #[derive(Clone, Debug, Default, Parser)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct ResultArgs {
-    /// The exit code when all failures are flaky [default: pass]
+    /// The exit code when all failures are flaky, and none is yours [default: pass]
     #[arg(long, value_name = "RESULT")]
     pub(crate) flaky: Option<FlakyArg>,
+    /// The exit code of flaky failures of which it is not known whose they are [default: fail]
+    #[arg(long, value_name = "RESULT")]
+    pub(crate) not_known: Option<FlakyArg>,
+    /// Forgive failures that are shown to be at the base too, also where they are not flaky
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) forgive: Option<ForgiveArg>,
     /// Fail when more tests than this are flaky
     #[arg(long, value_name = "N")]
     pub(crate) max_flaky: Option<usize>,
+    /// Show what reruns cost, and how many in the same VM cost as much as one fresh VM
+    #[arg(long)]
+    pub(crate) costs: bool,
     /// What is written to standard output
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: Format,
@@ -214,18 +225,25 @@ pub(crate) struct ResultArgs {
 #[derive(Clone, Debug, Default, Parser)]
 #[command(next_help_heading = "Latest changes")]
 pub(crate) struct AgainstArgs {
-    /// Say of a test that fails each time whether it uses what changed [default: in a git work tree]
+    /// Say of each failure whether it is your change's doing [default: in a git work tree]
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true,
           default_missing_value = "always")]
     pub(crate) intersect: Option<When>,
-    /// What changed is counted from this revision [default: where the pull request or the branch
-    /// left its target; else the last commit that differs from the work tree]
+    /// What changed is counted from this revision [default: where the pull request left its target, or
+    /// the branch the default branch; on that one, the commit before what is new]
     #[arg(long, value_name = "REV")]
     pub(crate) base: Option<String>,
-    /// Run such a test in a checkout of the base as well [default: outside CI, while it takes little]
+    /// Run failed tests in a checkout of the base as well [default: within --blame-budget]
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true,
           default_missing_value = "always")]
     pub(crate) check_base: Option<When>,
+    /// Seconds that it may take to find out whose failures these are [default: 60, or half of the
+    /// suite's own time if that is more]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_budget)]
+    pub(crate) blame_budget: Option<Duration>,
+    /// The reports that are triaged: they are no changes.
+    #[arg(skip)]
+    pub(crate) reports: Vec<Utf8PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -259,6 +277,12 @@ pub(crate) enum FlakyArg {
     Pass,
     /// Exit 1
     Fail,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ForgiveArg {
+    /// Failures that fail at the base in the same way
+    PreExisting,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -296,6 +320,14 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
         .filter(|seconds| *seconds > 0.0 && *seconds < 1e8)
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .ok_or_else(|| "a time is a number of seconds above 0, for example 60 or 2.5".to_owned())
+}
+
+/// A time in seconds that may be nought.
+pub(crate) fn parse_budget(text: &str) -> Result<Duration, String> {
+    if text.trim() == "0" {
+        return Ok(Duration::ZERO);
+    }
+    parse_seconds(text)
 }
 
 /// A time with its unit.

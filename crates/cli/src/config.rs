@@ -16,6 +16,7 @@ const NAME: &str = "unflake.toml";
 pub(crate) struct Config {
     pub(crate) run: RunConfig,
     pub(crate) intersect: IntersectConfig,
+    pub(crate) base: BaseConfig,
     #[serde(rename = "override")]
     pub(crate) overrides: Vec<OverrideConfig>,
     pub(crate) history: HistoryConfig,
@@ -63,6 +64,16 @@ pub(crate) struct IntersectConfig {
     pub(crate) never: Vec<String>,
 }
 
+/// The table `[base]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub(crate) struct BaseConfig {
+    /// A command that makes a checkout of the base ready to run.
+    pub(crate) setup: Option<String>,
+    /// Seconds that it may take to find out whose failures these are.
+    pub(crate) budget: Option<f64>,
+}
+
 /// The table `[run]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
@@ -79,6 +90,8 @@ pub(crate) struct RunConfig {
     pub(crate) timeout: Option<f64>,
     pub(crate) jobs: Option<usize>,
     pub(crate) flaky: Option<String>,
+    pub(crate) not_known: Option<String>,
+    pub(crate) forgive: Option<String>,
     pub(crate) max_flaky: Option<usize>,
 }
 
@@ -129,9 +142,10 @@ fn suggest(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |key| format!("; did you mean `{key}`?"))
 }
 
-const TOP_KEYS: [&str; 6] = [
+const TOP_KEYS: [&str; 7] = [
     "run",
     "intersect",
+    "base",
     "override",
     "history",
     "baseline",
@@ -141,7 +155,8 @@ const HISTORY_KEYS: [&str; 2] = ["store", "record"];
 const BASELINE_KEYS: [&str; 5] = ["release", "cycle-days", "days", "current-days", "branch"];
 const RELEASE_KEYS: [&str; 3] = ["id", "from", "to"];
 const INTERSECT_KEYS: [&str; 5] = ["enabled", "base", "check-base", "always", "never"];
-const RUN_KEYS: [&str; 13] = [
+const BASE_KEYS: [&str; 2] = ["setup", "budget"];
+const RUN_KEYS: [&str; 15] = [
     "framework",
     "quarantine",
     "python",
@@ -154,6 +169,8 @@ const RUN_KEYS: [&str; 13] = [
     "timeout",
     "jobs",
     "flaky",
+    "not-known",
+    "forgive",
     "max-flaky",
 ];
 const OVERRIDE_KEYS: [&str; 5] = ["tests", "immediate", "end", "fresh", "timeout"];
@@ -210,9 +227,10 @@ fn find(folder: &Utf8Path) -> Option<Utf8PathBuf> {
 
 fn check_keys(table: &Table, path: &Utf8Path) -> Result<(), ConfigError> {
     check(table, &TOP_KEYS, "", path)?;
-    let known: [(&str, &[&str]); 6] = [
+    let known: [(&str, &[&str]); 7] = [
         ("run", &RUN_KEYS),
         ("intersect", &INTERSECT_KEYS),
+        ("base", &BASE_KEYS),
         ("override", &OVERRIDE_KEYS),
         ("history", &HISTORY_KEYS),
         ("baseline", &BASELINE_KEYS),

@@ -105,6 +105,7 @@ impl Console {
                 self.end_of_suite(*elapsed, *failures, *too_many_failures);
             }
             Event::Searching { stage, done, total } => self.show_stage(stage, *done, *total),
+            Event::Blaming { test, done, total } => self.show_blaming(test, *done, *total),
             Event::Detected {
                 suspects,
                 orders,
@@ -230,6 +231,18 @@ impl Console {
         };
         self.line(&format!("{tests} failed in {place}; {what}"));
         self.open_bar(failures, "verdicts");
+    }
+
+    fn show_blaming(&mut self, test: &TestId, done: usize, total: usize) {
+        let what = format!("whose failure is {}?", printable(test.name()));
+        match &self.view {
+            View::Bar(bar) => bar.set_message(what),
+            View::Plain if done == 0 || self.last_told.elapsed() >= PLAIN_INTERVAL => {
+                self.last_told = Instant::now();
+                self.line(&format!("{what} ({} of {total})", done + 1));
+            }
+            View::Plain => {}
+        }
     }
 
     fn show_stage(&mut self, stage: &Stage, done: usize, total: usize) {

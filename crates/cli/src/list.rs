@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::Context;
 use serde::Serialize;
 use unflake_core::event::{Event, Listing};
-use unflake_driver::fleet::Interrupter;
+use unflake_driver::interrupter::Interrupter;
 use unflake_driver::run_error::RunError;
 use unflake_driver::session::Session;
 
@@ -75,6 +75,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
             | Event::TrialEnded(_)
             | Event::SuiteEnded { .. }
             | Event::Searching { .. }
+            | Event::Blaming { .. }
             | Event::Detected { .. }
             | Event::CulpritFound { .. }
             | Event::Latent(_)

@@ -23,9 +23,10 @@ pub(crate) fn nio(args: &NioArgs) -> anyhow::Result<Exit> {
     let run = args.experiments.to_run(&args.project);
     let run_args = RunArgs {
         against: AgainstArgs {
+            blame_budget: None,
             base: args.base.clone(),
             intersect: args.changed.then_some(When::Always),
-            check_base: None,
+            ..AgainstArgs::default()
         },
         explain: args.explain,
         ladder: LadderArgs {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use serde::Deserialize;
+use unflake_core::blame::Whose;
 use unflake_core::event::Note;
 use unflake_core::quarantine::Quarantined;
 use unflake_core::test::TestId;
@@ -133,14 +134,20 @@ impl Quarantine {
         self.tests.iter().find(|one| one.means(test))
     }
 
-    /// The findings that count: those of tests that are not in quarantine.
+    /// The findings that count: those of tests that are not in quarantine, and those that the change has made.
     pub(crate) fn counted<'a>(
         &'a self,
         findings: &'a [Finding],
     ) -> impl Iterator<Item = &'a Finding> + Clone {
-        let counts = |finding: &&Finding| self.of(&finding.test).is_none();
+        let counts = |finding: &&Finding| self.of(&finding.test).is_none() || is_yours(finding);
         findings.iter().filter(counts)
     }
+}
+
+/// Whether a failure was shown to be the change's doing: nothing excuses it.
+pub(crate) fn is_yours(finding: &Finding) -> bool {
+    let blame = finding.blame.as_deref();
+    blame.is_some_and(|blame| matches!(blame.whose, Whose::Yours(_)))
 }
 
 fn request(url: &str) -> Result<String, ureq::Error> {

@@ -150,6 +150,15 @@ impl Invocation {
         let Some(listing) = &report.listing else {
             return self.command(&[], self.args.clone());
         };
+        // In another order of sets the same name may be another test.
+        let seed = listing
+            .hash_seed
+            .map(|seed| format!("PYTHONHASHSEED={seed} "));
+        let command = self.repeat_listed(report, listing, finding);
+        seed.unwrap_or_default() + &command
+    }
+
+    fn repeat_listed(&self, report: &Report, listing: &Listing, finding: &Finding) -> String {
         if self.verb == "order" {
             let args = self.args.iter().chain(&listing.replay).cloned().collect();
             return self.command(&[finding.test.name()], args);
@@ -288,7 +297,7 @@ mod tests {
     use clap::Parser;
     use unflake_core::event::Event;
     use unflake_core::test::Test;
-    use unflake_core::verdict::{Blame, Flakiness, Reason};
+    use unflake_core::verdict::{Flakiness, Reason};
 
     use super::*;
     use crate::args::{Args, Verb};
@@ -333,6 +342,7 @@ mod tests {
             replay: vec!["--randomly-seed=7".to_owned()],
             options: options.iter().map(ToString::to_string).collect(),
             installed: None,
+            hash_seed: (!id.contains('#')).then_some(41),
         }));
         report
     }
@@ -343,13 +353,16 @@ mod tests {
             test: TestId::new(id),
             verdict,
             trials: Vec::new(),
-            comparison: None,
+            blame: None,
             left_behind: Vec::new(),
             is_latent: false,
             dependence: None,
             cause: None,
         };
-        parse(&report.invocation.repeat(&report, &finding))
+        let command = report.invocation.repeat(&report, &finding);
+        let seed = "PYTHONHASHSEED=41 ";
+        assert_eq!(command.starts_with(seed), !id.contains('#'), "{command}");
+        parse(command.trim_start_matches(seed))
     }
 
     #[test]
@@ -365,7 +378,7 @@ mod tests {
             "é 漢 🦀",
         ] {
             let id = format!("src/repeat.rs::test[{odd}]");
-            let args = repeat(typed, &id, Verdict::Broken(Blame::NotAsked));
+            let args = repeat(typed, &id, Verdict::Broken);
             assert_eq!(args.immediate, Some(3));
             assert_eq!(args.ladder.fresh_by, Some(FreshBy::Exec));
             assert_eq!(
@@ -382,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_junit_test_is_selected_by_surefires_option() {
-        let broken = Verdict::Broken(Blame::NotAsked);
+        let broken = Verdict::Broken;
         let args = |id: &str| {
             let args = repeat("unflake run", id, broken);
             args.project
@@ -417,11 +430,7 @@ mod tests {
 
     #[test]
     fn a_test_that_no_path_selects_is_repeated_with_all_others() {
-        let args = repeat(
-            "unflake run",
-            "nowhere.py::t",
-            Verdict::Broken(Blame::NotAsked),
-        );
+        let args = repeat("unflake run", "nowhere.py::t", Verdict::Broken);
         assert_eq!(args.project.framework_args, ["--randomly-seed=7"]);
     }
 }

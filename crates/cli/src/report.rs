@@ -1,6 +1,6 @@
 //! A run as one value: read off the stream of events, and written out in several formats.
 
-pub(crate) mod changes;
+mod conclusion;
 pub(crate) mod github;
 pub(crate) mod human;
 pub(crate) mod json;
@@ -9,12 +9,15 @@ pub(crate) mod markdown;
 pub(crate) mod order;
 #[cfg(test)]
 mod sample;
+pub(crate) mod whose;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
+use unflake_core::blame::Whose;
 use unflake_core::cost::Costs;
 use unflake_core::event::{CollectionError, Ending, Event, Listing, Note};
+use unflake_core::failure::{Fingerprint, incident};
 use unflake_core::latent::Latent;
 use unflake_core::outcome::Outcome;
 use unflake_core::test::{Test, TestId};
@@ -48,6 +51,8 @@ pub(crate) struct Report {
     pub(crate) costs: Costs,
     pub(crate) ending: Option<Ending>,
     pub(crate) too_many_failures: bool,
+    /// Whether people want to see what reruns cost.
+    pub(crate) shows_costs: bool,
     pub(crate) elapsed: Duration,
 }
 
@@ -82,7 +87,10 @@ pub(crate) struct Counts {
     pub(crate) victim: usize,
     pub(crate) non_deterministic: usize,
     pub(crate) brittle: usize,
-    pub(crate) pre_existing: usize,
+    /// Failures by whose they are.
+    pub(crate) yours: usize,
+    pub(crate) not_yours: usize,
+    pub(crate) not_known: usize,
     pub(crate) broken: usize,
     pub(crate) unclear: usize,
     pub(crate) unexamined: usize,
@@ -100,12 +108,25 @@ impl Counts {
             + self.victim
             + self.non_deterministic
             + self.brittle
-            + self.pre_existing
             + self.broken
             + self.unclear
             + self.unexamined
             + self.collection_errors
             + self.unmatched
+    }
+
+    /// Whose failures they are, in numbers, if that was asked: `1 yours, 2 not known whose`.
+    pub(crate) fn describe_whose(self) -> Option<String> {
+        let whose = [
+            (self.yours, "yours"),
+            (self.not_yours, "not yours"),
+            (self.not_known, "not known whose"),
+        ];
+        let whose = whose.iter().filter(|(count, _)| *count > 0);
+        let whose: Vec<String> = whose
+            .map(|(count, name)| format!("{count} {name}"))
+            .collect();
+        (!whose.is_empty()).then(|| whose.join(", "))
     }
 }
 
@@ -127,6 +148,7 @@ impl Report {
             costs: Costs::default(),
             ending: None,
             too_many_failures: false,
+            shows_costs: false,
             elapsed: Duration::ZERO,
         }
     }
@@ -155,6 +177,7 @@ impl Report {
             Event::Latent(latent) => self.latent.push(latent),
             Event::TrialStarted { .. }
             | Event::Searching { .. }
+            | Event::Blaming { .. }
             | Event::Detected { .. }
             | Event::CulpritFound { .. } => {}
             Event::Prepared { test, vm } => self.log(vm, test),
@@ -271,10 +294,20 @@ impl Report {
                 Verdict::Victim => counts.victim += 1,
                 Verdict::NonDeterministic => counts.non_deterministic += 1,
                 Verdict::Brittle => counts.brittle += 1,
-                Verdict::PreExisting => counts.pre_existing += 1,
-                Verdict::Broken(_) => counts.broken += 1,
+                Verdict::Broken => counts.broken += 1,
                 Verdict::Unclear(_) => counts.unclear += 1,
                 Verdict::Unexamined(_) => counts.unexamined += 1,
+            }
+        }
+        for blame in self
+            .findings
+            .iter()
+            .filter_map(|finding| finding.blame.as_deref())
+        {
+            match &blame.whose {
+                Whose::Yours(_) => counts.yours += 1,
+                Whose::NotYours(_) => counts.not_yours += 1,
+                Whose::NotKnown(_) => counts.not_known += 1,
             }
         }
         counts
@@ -294,24 +327,56 @@ impl Report {
         self.tests().get(*self.places.get(id)?)
     }
 
+    /// The findings with the ones that matter most last, each with those that failed together with it: in the same way
+    /// below their tests, and with the same two answers.
+    pub(crate) fn incidents(&self) -> Vec<(&Finding, Vec<&Finding>)> {
+        let mut incidents: Vec<(&Finding, Vec<&Finding>)> = Vec::new();
+        for finding in self.findings_by_weight() {
+            let key = incident_of(finding);
+            let mut known = incidents.iter_mut();
+            let same = known.find(|(first, _)| key.is_some() && incident_of(first) == key);
+            match same {
+                Some((_, others)) => others.push(finding),
+                None => incidents.push((finding, Vec::new())),
+            }
+        }
+        incidents
+    }
+
     /// The findings with the ones that matter most last.
     pub(crate) fn findings_by_weight(&self) -> Vec<&Finding> {
-        let weight = |finding: &&Finding| match finding.verdict {
-            Verdict::Flaky(_) => 0,
-            Verdict::NonDeterministic => 1,
-            Verdict::Victim => 2,
-            Verdict::Brittle => 3,
-            Verdict::PreExisting => 4,
-            Verdict::Unclear(_) => 5,
-            Verdict::Unexamined(_) => 6,
-            Verdict::Broken(_) => 7,
-            Verdict::NioAfterOthers => 8,
-            Verdict::Nio(_) => 9,
+        let weight = |finding: &&Finding| {
+            let how = match finding.verdict {
+                Verdict::Flaky(_) => 0,
+                Verdict::NonDeterministic => 1,
+                Verdict::Victim => 2,
+                Verdict::Brittle => 3,
+                Verdict::Unclear(_) => 5,
+                Verdict::Unexamined(_) => 6,
+                Verdict::Broken => 7,
+                Verdict::NioAfterOthers => 8,
+                Verdict::Nio(_) => 9,
+            };
+            let whose = match finding.blame.as_deref().map(|blame| &blame.whose) {
+                Some(Whose::NotYours(_)) => 0,
+                Some(Whose::NotKnown(_)) | None => 1,
+                Some(Whose::Yours(_)) => 2,
+            };
+            (whose, how)
         };
         let mut findings: Vec<&Finding> = self.findings.iter().collect();
         findings.sort_by_key(weight);
         findings
     }
+}
+
+/// What findings of one incident share.
+fn incident_of(finding: &Finding) -> Option<(Fingerprint, &'static str, &'static str)> {
+    let blame = finding.blame.as_deref()?;
+    let mut failures = finding.trials.iter();
+    let first = failures.find(|trial| trial.outcome.is_failure())?;
+    let key = incident(&first.outcome, &first.account)?;
+    Some((key, finding.verdict.label(), blame.whose.label()))
 }
 
 /// A note in words.

@@ -11,7 +11,7 @@ use anyhow::Context;
 use camino::Utf8Path;
 use unflake_core::event::{Ending, Event};
 use unflake_core::policy::Policy;
-use unflake_driver::fleet::Interrupter;
+use unflake_driver::interrupter::Interrupter;
 use unflake_driver::ordering::Ordering;
 use unflake_driver::run_error::RunError;
 use unflake_driver::session::{Session, Wish};
@@ -49,6 +49,7 @@ pub(crate) fn examine(
     let mut report = Report::new(invocation(args, &folder));
     report.notes.extend(quarantine.notes.iter().cloned());
     report.quarantine = quarantine;
+    report.shows_costs = args.result.costs;
     let interrupter = Arc::new(Mutex::new(None));
     let current = Arc::clone(&interrupter);
     let stop = move || {
@@ -106,7 +107,8 @@ pub(crate) fn examine(
         file.write_all(xml.as_bytes())
             .context("cannot write the JUnit report")?;
     }
-    github::write(&report, &mut std::io::stderr()).context("cannot write GitHub's step summary")?;
+    github::write(&report, policy, &mut std::io::stderr())
+        .context("cannot write GitHub's step summary")?;
     Ok(exit)
 }
 

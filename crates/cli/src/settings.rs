@@ -1,35 +1,42 @@
 //! Flags and file together, checked: flags beat file beats default. Below here nobody sees either.
 
+mod policy;
+
 use std::env;
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
-use unflake_core::ladder::{Rungs, Threshold};
+use unflake_core::ladder::Rungs;
 use unflake_core::pattern::Pattern;
 use unflake_core::plan::{Override, Plan};
-use unflake_core::policy::{FlakyResult, Policy};
+use unflake_core::policy::Policy;
 use unflake_core::rules::Rules;
+use unflake_core::threshold::Threshold;
 use unflake_core::trial::Birth;
 use unflake_driver::difference::{Against, CheckBase};
+use unflake_driver::hash_seed::HashSeed;
 use unflake_driver::interpreter::find_interpreter;
 use unflake_driver::maven;
 use unflake_driver::maven::capture::capture;
 use unflake_driver::maven::looking::Looking;
+use unflake_driver::memory::Tested;
 use unflake_driver::project::Project;
 use unflake_driver::pytest;
 use unflake_driver::session::Wish;
 
 use crate::args::{
-    AgainstArgs, FlakyArg, FrameworkArg, FreshBy, ProjectArgs, RunArgs, When, parse_seconds,
-    parse_share,
+    AgainstArgs, FrameworkArg, FreshBy, ProjectArgs, RunArgs, When, parse_seconds, parse_share,
 };
-use crate::config::{Config, ConfigError, IntersectConfig, Share};
+use crate::config::{Config, ConfigError, Share};
 use crate::explain::Trouble;
 use crate::history::{memory, place};
 use crate::history_args::KeepArgs;
+
+/// With how many other hash seeds a test is tried that failed everywhere else.
+const OTHER_SEEDS: u32 = 3;
 
 /// What a run is to do, and what its result means.
 #[derive(Debug)]
@@ -43,6 +50,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn for_run(args: &RunArgs) -> anyhow::Result<Self> {
+        let run_began = SystemTime::now();
         let (projects, config, path) = read_project(&args.project)?;
         let folder = projects[0].folder();
         let store = find_store(&args.keep, folder, &config, path.as_deref());
@@ -55,6 +63,11 @@ impl Settings {
                 immediate: args.immediate.or(run.immediate).unwrap_or(rungs.immediate),
                 end: args.end.or(run.end).unwrap_or(rungs.end),
                 fresh: args.ladder.fresh.or(run.fresh).unwrap_or(rungs.fresh),
+                other_seeds: if projects[0].hash_seed().is_some() {
+                    OTHER_SEEDS
+                } else {
+                    0
+                },
             },
             threshold: Threshold {
                 ratio: match (args.ladder.threshold, &run.threshold) {
@@ -79,9 +92,16 @@ impl Settings {
             return Err(bad_value(&path, "run.jobs", "is 1 or more").into());
         }
         let fresh_by = read_fresh_by(args.ladder.fresh_by, run.fresh_by.as_deref(), &path)?;
-        let mut against = read_against(&args.against, &config.intersect);
+        let mut against = read_against(&args.against, &config, &path)?;
+        if let Some(against) = &mut against {
+            against.run_began = Some(run_began);
+            against.reports.extend(args.result.junit.clone());
+        }
         if let (Some(against), Some(store)) = (&mut against, &store) {
-            against.memory = Some(memory::of(store, projects[0].folder()));
+            let memory = memory::of(store, projects[0].folder());
+            let tested = memory.clone();
+            against.tested = Some(Tested::new(move |commit| tested.was_tested(commit)));
+            against.memory = Some(memory);
         }
         let wishes = projects.into_iter().map(|project| Wish {
             project,
@@ -92,10 +112,7 @@ impl Settings {
             vms_before: 0,
         });
         let wishes = wishes.collect();
-        let policy = Policy {
-            flaky: read_flaky(args.result.flaky, run.flaky.as_deref(), &path)?,
-            max_flaky: args.result.max_flaky.or(run.max_flaky),
-        };
+        let policy = policy::read(&args.result, run, &path)?;
         Ok(Self {
             wishes,
             policy,
@@ -213,6 +230,7 @@ fn read_project(args: &ProjectArgs) -> anyhow::Result<Found> {
         args: args.framework_args.clone(),
         import_first: Vec::new(),
         temporary: None,
+        hash_seed: HashSeed::draw(),
     });
     Ok((vec![project], config, path))
 }
@@ -279,30 +297,48 @@ fn resolve(folder: &Utf8Path, python: &Utf8Path) -> Result<Utf8PathBuf, Trouble>
 }
 
 /// What is wanted about the latest changes: all that can be known, unless the user says otherwise.
-fn read_against(args: &AgainstArgs, config: &IntersectConfig) -> Option<Against> {
+fn read_against(
+    args: &AgainstArgs,
+    config: &Config,
+    path: &Utf8Path,
+) -> Result<Option<Against>, ConfigError> {
+    let (base, config) = (&config.base, &config.intersect);
     let is_wanted = match args.intersect {
         Some(when) => when == When::Always,
         None => args.base.is_some() || config.enabled != Some(false),
     };
+    let written = base.budget;
+    let written = written.map(|seconds| read_timeout(seconds, "base.budget", path));
+    let written = written.transpose()?;
     if !is_wanted {
-        return None;
+        return Ok(None);
     }
-    let is_ci = env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false");
     let check_base = match (args.check_base, config.check_base) {
         (Some(When::Always), _) | (None, Some(true)) => CheckBase::Always,
         (Some(When::Never), _) | (None, Some(false)) => CheckBase::Never,
-        (None, None) if is_ci => CheckBase::Never,
-        (None, None) => CheckBase::WhenCheap,
+        (None, None) => CheckBase::WithinBudget,
     };
     let asked = [args.intersect, args.check_base];
     let is_required = asked.contains(&Some(When::Always)) || args.base.is_some();
-    Some(Against {
+    Ok(Some(Against {
         base: args.base.clone().or_else(|| config.base.clone()),
         rules: Rules::with(&config.always, &config.never),
         check_base,
         is_required,
+        budget: args.blame_budget.or(written),
+        setup: base.setup.clone(),
         memory: None,
-    })
+        tested: None,
+        reports: args.reports.iter().cloned().chain(outputs()).collect(),
+        run_began: None,
+    }))
+}
+
+/// The files that our own output goes to, where the system tells.
+fn outputs() -> impl Iterator<Item = Utf8PathBuf> {
+    let outputs = ["/proc/self/fd/1", "/proc/self/fd/2"].into_iter();
+    let outputs = outputs.filter_map(|output| Utf8Path::new(output).read_link_utf8().ok());
+    outputs.filter(|path| path.is_file())
 }
 
 fn read_overrides(config: &Config, path: &Utf8Path) -> Result<Vec<Override>, ConfigError> {
@@ -345,18 +381,6 @@ fn read_fresh_by(
         (Some(FreshBy::Fork), _) | (None, Some("fork")) => Ok(Some(Birth::Fork)),
         (None, None) => Ok(None),
         (None, Some(_)) => Err(bad_value(path, "run.fresh-by", "is \"exec\" or \"fork\"")),
-    }
-}
-
-fn read_flaky(
-    typed: Option<FlakyArg>,
-    written: Option<&str>,
-    path: &Utf8Path,
-) -> Result<FlakyResult, ConfigError> {
-    match (typed, written) {
-        (Some(FlakyArg::Pass), _) | (None, Some("pass") | None) => Ok(FlakyResult::Pass),
-        (Some(FlakyArg::Fail), _) | (None, Some("fail")) => Ok(FlakyResult::Fail),
-        (None, Some(_)) => Err(bad_value(path, "run.flaky", "is \"pass\" or \"fail\"")),
     }
 }
 

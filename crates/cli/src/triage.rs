@@ -14,7 +14,7 @@ use unflake_driver::triage::{Origin, Reports};
 use unflake_history::junit::{Case, CaseOutcome, read_junit};
 
 use crate::Exit;
-use crate::args::{RunArgs, TriageArgs};
+use crate::args::{AgainstArgs, RunArgs, TriageArgs};
 use crate::explain::Trouble;
 use crate::quarantine::Quarantine;
 use crate::repeat::Invocation;
@@ -34,7 +34,10 @@ pub(crate) fn triage(args: &TriageArgs) -> anyhow::Result<Exit> {
     let run_args = RunArgs {
         project: args.project.clone(),
         ladder: args.ladder.clone(),
-        against: args.against.clone(),
+        against: AgainstArgs {
+            reports: files,
+            ..args.against.clone()
+        },
         result: args.result.clone(),
         keep: args.keep.clone(),
         ..RunArgs::default()
@@ -104,13 +107,18 @@ fn read_reports(files: &[Utf8PathBuf]) -> anyhow::Result<(Reports, usize)> {
                 // There, any exception but that of an assertion is an error.
                 CaseOutcome::Errored if is_java(&case.kind) => Outcome::Failed,
                 CaseOutcome::Errored => Outcome::Errored,
-                CaseOutcome::Flaky => {
-                    reports.passed_later += 1;
-                    continue;
-                }
-                CaseOutcome::Passed | CaseOutcome::Skipped => continue,
+                CaseOutcome::Flaky | CaseOutcome::Passed => Outcome::Passed,
+                CaseOutcome::Skipped => Outcome::Skipped,
             };
-            reports.failures.push(to_failure(case, number, outcome));
+            reports.passed_later += usize::from(case.outcome == CaseOutcome::Flaky);
+            let reported = to_reported(case, number, outcome);
+            if reported.outcome.is_failure() {
+                reports.failures.push(reported.clone());
+            }
+            reports.cases.push(Reported {
+                account: Account::default(),
+                ..reported
+            });
         }
     }
     Ok((reports, cases))
@@ -129,7 +137,7 @@ fn written(path: &Utf8Path) -> SystemTime {
     time.unwrap_or_else(|_| SystemTime::now())
 }
 
-fn to_failure(case: Case, report: usize, outcome: Outcome) -> Reported {
+fn to_reported(case: Case, report: usize, outcome: Outcome) -> Reported {
     let account = Account {
         message: full_message(&case.kind, &case.account.message),
         ..case.account

@@ -53,13 +53,16 @@ impl Costs {
     /// Adds one trial; those of the suite itself cost nothing extra.
     pub fn add(&mut self, trial: &Trial) {
         let spent = match (trial.rung, trial.birth) {
-            // A replay and a run after itself are several runs: they say nothing about one rerun.
+            // A replay is several runs, and a run after itself finds fixtures alive: neither is one rerun.
             // One at the base has the checkout to pay for, and another command's was not ours.
             (
                 Rung::Suite
                 | Rung::OwnRerun
                 | Rung::Replay
                 | Rung::AfterItself
+                | Rung::OtherSeed
+                | Rung::InOrder
+                | Rung::Alone
                 | Rung::Base
                 | Rung::Report
                 | Rung::Once(_)

@@ -42,7 +42,7 @@ pub enum Event {
         /// Why.
         rung: Rung,
     },
-    /// A test has run only to make the state that a trial of another, or of itself, is to find.
+    /// A test has run only to make the state that a trial of another is to find.
     Prepared {
         /// The test.
         test: TestId,
@@ -59,6 +59,15 @@ pub enum Event {
         failures: usize,
         /// Whether that is too many to rerun.
         too_many_failures: bool,
+    },
+    /// It is being found out whose failures these are.
+    Blaming {
+        /// The test.
+        test: TestId,
+        /// How many are answered.
+        done: usize,
+        /// Of how many.
+        total: usize,
     },
     /// A search goes on.
     Searching {
@@ -144,6 +153,8 @@ pub struct Listing {
     /// The language, the framework and what else is installed beside the project, each with its version; `None`
     /// if nobody can say.
     pub installed: Option<Vec<String>>,
+    /// The seed of the language's hashes in all VMs, if one was drawn for the run.
+    pub hash_seed: Option<u32>,
 }
 
 /// A file or folder that the framework could not collect.

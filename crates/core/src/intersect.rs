@@ -3,6 +3,12 @@
 //! Safe before precise: a change is ruled out only where every way in which a run could depend on it
 //! was watched. What could not be watched is an unknown, and with an unknown nothing is disjoint.
 
+mod copies;
+mod native;
+
+pub use copies::is_copy;
+use native::native_unknown;
+
 use crate::change::{Change, ChangeKind, Function, Lines, Source};
 use crate::rules::Rules;
 use crate::usage::{Asked, FileUse, Usage};
@@ -14,6 +20,7 @@ pub fn intersect(changes: &[Change], usage: &Usage, rules: &Rules) -> Intersecti
         .filter(|change| !rules.is_never(&change.file.path))
         .collect();
     let mut found = Intersection::default();
+    let mut is_unused = false;
     for change in &relevant {
         let path = &change.file.path;
         let touches = if rules.is_always(path) {
@@ -23,8 +30,13 @@ pub fn intersect(changes: &[Change], usage: &Usage, rules: &Rules) -> Intersecti
         };
         if touches.is_empty() {
             found.unknowns.extend(native_unknown(change, usage));
+            is_unused |= !is_prose(&change.file.path);
         }
         found.touches.extend(touches);
+    }
+    if is_unused {
+        let services = usage.talked.iter().cloned();
+        found.unknowns.extend(services.map(Unknown::Service));
     }
     if !relevant.is_empty() {
         let programs = usage.unfollowed.iter().cloned();
@@ -55,7 +67,36 @@ pub struct Intersection {
     pub unknowns: Vec<Unknown>,
 }
 
+/// Whether no process is made from such a file.
+fn is_prose(path: &str) -> bool {
+    matches!(path.rsplit_once('.'), Some((_, "md" | "rst" | "adoc")))
+}
+
 impl Intersection {
+    /// The files and processes through which a change may have come into a run of the base as well: with them, a
+    /// failure there says nothing about the base.
+    pub fn shared_with_base(&self) -> Vec<String> {
+        let unknowns = self.unknowns.iter().filter_map(|unknown| match unknown {
+            Unknown::Generated(path) => Some(path.clone()),
+            Unknown::Service(what) => Some(format!("what listens on {what}")),
+            Unknown::Process(_)
+            | Unknown::NativeSource { .. }
+            | Unknown::NativeReader { .. }
+            | Unknown::Hidden(_)
+            | Unknown::Repository
+            | Unknown::Missed(_)
+            | Unknown::AnotherFailure
+            | Unknown::NotWatched => None,
+        });
+        unknowns.collect()
+    }
+
+    /// Whether the run used a file that git does not track and that the base has otherwise, or not at all.
+    pub fn has_generated(&self) -> bool {
+        let mut unknowns = self.unknowns.iter();
+        unknowns.any(|unknown| matches!(unknown, Unknown::Generated(_)))
+    }
+
     /// Whether the run shows that it depends on no change.
     pub fn is_disjoint(&self) -> bool {
         self.touches.is_empty() && self.unknowns.is_empty()
@@ -142,6 +183,8 @@ pub enum Unknown {
     Hidden(String),
     /// It read the repository's own records, which every commit changes.
     Repository,
+    /// It talked to a process that it did not start, and that may have been started from what changed.
+    Service(String),
     /// Something that it used was missed.
     Missed(String),
     /// It failed in another way than in the suite, so that the suite's failure was not watched.
@@ -149,12 +192,6 @@ pub enum Unknown {
     /// It is not known what the run used.
     NotWatched,
 }
-
-/// The endings of files that native libraries are made from.
-const NATIVE_SOURCES: [&str; 27] = [
-    "c", "cc", "cpp", "cxx", "c++", "h", "hh", "hpp", "hxx", "inl", "pyx", "pxd", "pxi", "rs",
-    "go", "f", "for", "f77", "f90", "f95", "cu", "cuh", "s", "asm", "zig", "m", "mm",
-];
 
 impl Touch {
     fn whole(change: &Change, how: How) -> Self {
@@ -348,45 +385,6 @@ fn module_place(path: &str) -> Option<(&str, &str)> {
 /// A path's folder, `""` at the root, and its last part.
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
-}
-
-/// What native libraries leave open about a change that nothing seems to use.
-fn native_unknown(change: &Change, usage: &Usage) -> Option<Unknown> {
-    let path = change.file.path.clone();
-    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
-    let is_source = NATIVE_SOURCES.contains(&ending.to_ascii_lowercase().as_str());
-    let own = usage.natives.iter().find(|native| native.is_own);
-    if let (true, Some(native)) = (is_source, own) {
-        let library = native.path.clone();
-        return Some(Unknown::NativeSource { library, path });
-    }
-    let any = usage.natives.iter().next()?;
-    let library = any.path.clone();
-    // The system tells who opens a file that is there, and not who looks for one that is gone.
-    let is_unseen = !usage.is_kernel_watched || change.file.kind == ChangeKind::Deleted;
-    (is_unseen && !change.file.is_python()).then_some(Unknown::NativeReader { library, path })
-}
-
-/// Whether a file that a run used elsewhere can be a copy of a file of the repository: installed, or
-/// put into a build folder.
-pub fn is_copy(path: &str, copy: &str) -> bool {
-    let installed = ["/site-packages/", "/dist-packages/"];
-    let mut tails = installed
-        .iter()
-        .filter_map(|folder| copy.rsplit_once(folder));
-    if let Some((_, tail)) = tails.next() {
-        return path == tail
-            || path
-                .strip_suffix(tail)
-                .is_some_and(|head| head.ends_with('/'));
-    }
-    let path = path.strip_prefix("src/").unwrap_or(path);
-    let ours = path.rsplit('/');
-    let shared = ours
-        .zip(copy.rsplit('/'))
-        .take_while(|(one, other)| one == other);
-    let count = shared.count();
-    count >= 2 || count == path.split('/').count()
 }
 
 #[cfg(test)]

@@ -3,14 +3,16 @@
 //! Nothing here has a clock, a file, a process, a thread or chance. A technique looks at the trials
 //! so far and says which experiment to do next, or what it concludes; `unflake-driver` does it.
 
+pub mod blame;
 pub mod change;
 pub mod chart;
-pub mod comparison;
 pub mod cost;
 pub mod edit;
 pub mod event;
+pub mod failure;
 pub mod fix;
 pub mod intersect;
+pub mod kind;
 pub mod ladder;
 pub mod latent;
 pub mod nio;
@@ -25,9 +27,9 @@ pub mod quarantine;
 pub mod reported;
 pub mod rules;
 pub mod sequential;
-pub mod signature;
 pub mod state;
 pub mod test;
+pub mod threshold;
 pub mod trial;
 pub mod usage;
 pub mod verdict;

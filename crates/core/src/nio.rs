@@ -4,7 +4,7 @@
 //! new interpreters, until it has a name: NIO, or one of the things that look like it.
 
 use crate::outcome::Outcome;
-use crate::verdict::{Blame, Doubt, Verdict};
+use crate::verdict::{Doubt, Verdict};
 
 /// What to do next about one test. Call it again after each pair.
 ///
@@ -257,7 +257,7 @@ fn passed_later(seen: Seen<'_>) -> Step {
     } else if seen.confirmations(Shape::Skipped) == done {
         Verdict::Unclear(Doubt::NotRunAgain)
     } else if fails_first == done {
-        Verdict::Broken(Blame::NotAsked)
+        Verdict::Broken
     } else {
         Verdict::NonDeterministic
     };
@@ -277,7 +277,7 @@ fn failed_twice(seen: Seen<'_>) -> Step {
         Shape::FailFail => match seen.of(Setting::Plain).next() {
             None => return Step::Run(Setting::Plain),
             Some(plain) if plain.once.is_pass() => Verdict::Brittle,
-            Some(_) => Verdict::Broken(Blame::NotAsked),
+            Some(_) => Verdict::Broken,
         },
         Shape::Skipped => Verdict::Unclear(Doubt::NotRunAgain),
     };
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn look_alikes_have_their_own_names() {
-        let broken = Verdict::Broken(Blame::NotAsked);
+        let broken = Verdict::Broken;
         let alone = |alone: &'static str, suite: &'static str| {
             move |setting: Setting, _| {
                 if setting.is_after_others() {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::ladder::{Rungs, Threshold};
+use crate::ladder::Rungs;
 use crate::pattern::Pattern;
 use crate::test::TestId;
+use crate::threshold::Threshold;
 
 /// How a suite is to be examined.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,6 +35,7 @@ impl Plan {
     /// How often this test is run again after a failure.
     pub fn rungs_for(&self, test: &TestId) -> Rungs {
         Rungs {
+            other_seeds: self.rungs.other_seeds,
             immediate: self
                 .first(test, |one| one.immediate)
                 .unwrap_or(self.rungs.immediate),
@@ -98,6 +100,7 @@ mod tests {
     #[test]
     fn an_override_alone_can_ask_for_reruns() {
         let off = Rungs {
+            other_seeds: 0,
             immediate: 0,
             end: 0,
             fresh: 0,

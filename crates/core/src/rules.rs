@@ -56,6 +56,38 @@ const ALWAYS: [&str; 46] = [
     "Jenkinsfile*",
 ];
 
+/// Files that say what is installed or running around the tests. A checkout of the base has its own of these, and still
+/// runs with what the work tree's asked for.
+const ENVIRONMENT: [&str; 27] = [
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "Makefile",
+    "CMakeLists.txt",
+    "meson.build",
+    "build.rs",
+    "requirements*.txt",
+    "requirements*.in",
+    "*requirements/*",
+    "constraints*.txt",
+    "*.lock",
+    "Pipfile",
+    "environment*.yml",
+    "environment*.yaml",
+    ".python-version",
+    ".tool-versions",
+    ".env*",
+    "Dockerfile*",
+    "*compose*.yml",
+    "*compose*.yaml",
+    ".github/workflows/*",
+    ".gitlab-ci*.yml",
+    ".circleci/*",
+    ".buildkite/*",
+    "azure-pipelines*.yml",
+    "Jenkinsfile*",
+];
+
 /// What is known about changed files without looking at any run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -90,6 +122,12 @@ impl Rules {
     /// Whether every test may depend on this file.
     pub fn is_always(&self, path: &str) -> bool {
         matches_path(&self.always, path)
+    }
+
+    /// Whether this file says what is installed or running around the tests.
+    pub fn shapes_environment(&self, path: &str) -> bool {
+        let patterns: Vec<Pattern> = ENVIRONMENT.into_iter().map(Pattern::new).collect();
+        matches_path(&patterns, path) && !self.is_never(path)
     }
 
     /// Whether no test depends on this file.
@@ -129,6 +167,24 @@ mod tests {
         for path in ["shop/cart.py", "docs/pyproject.md", "data/lock.json"] {
             assert!(!rules.is_always(path), "{path}");
         }
+    }
+
+    #[test]
+    fn what_a_checkout_brings_itself_does_not_move_the_environment() {
+        let rules = Rules::default();
+        for path in [
+            "requirements.txt",
+            "services/a/uv.lock",
+            ".env",
+            "docker/Dockerfile",
+        ] {
+            assert!(rules.shapes_environment(path), "{path}");
+        }
+        for path in ["pytest.ini", "unflake.toml", "pom.xml", "shop/cart.py"] {
+            assert!(!rules.shapes_environment(path), "{path}");
+        }
+        let rules = Rules::with(&[], &[".env*".to_owned()]);
+        assert!(!rules.shapes_environment(".env"));
     }
 
     #[test]

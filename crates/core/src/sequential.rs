@@ -3,6 +3,8 @@
 //! Wald's sequential probability ratio test. A question has two possible rates of hits, a low one if
 //! the answer is no and a high one if it is yes, and runs are made until one of them is believed.
 
+use crate::outcome::Outcome;
+
 /// How often an answer may be wrong, of either kind, if the two rates are right.
 pub const ERROR: f64 = 0.01;
 
@@ -20,6 +22,20 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Failures as hits and passes as misses; what is neither does not count.
+    pub fn of_failures<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Self {
+        let mut tally = Self::default();
+        for passed in outcomes.filter_map(Outcome::passed) {
+            let count = if passed {
+                &mut tally.misses
+            } else {
+                &mut tally.hits
+            };
+            *count += 1;
+        }
+        tally
+    }
+
     /// All runs.
     pub fn runs(self) -> u32 {
         self.hits + self.misses

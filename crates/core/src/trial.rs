@@ -43,6 +43,21 @@ pub struct Account {
     pub text: String,
     /// What the test wrote, as the framework captured it.
     pub output: String,
+    /// The kind of what was raised, as the language names it; empty if it is not known.
+    pub kind: String,
+    /// The frames of the project that it went through, the outermost first.
+    pub frames: Vec<Frame>,
+}
+
+/// One call on the way to a failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// The file, as the language names it.
+    pub file: String,
+    /// The function, as the language names it.
+    pub function: String,
+    /// The line of source that ran; empty if it is not known.
+    pub text: String,
 }
 
 /// Why a trial was made: the steps of the ladder of Eloussi 2015, Fig. 3.1, and the checks on them.
@@ -66,7 +81,13 @@ pub enum Rung {
     Confirm,
     /// In a fresh VM after the tests of its file that ran before it, with nothing rerun between.
     Replay,
-    /// Alone in a new interpreter, in a checkout of the base.
+    /// Alone in a new interpreter with another hash seed.
+    OtherSeed,
+    /// In the order of this run, in a copy of the work tree.
+    InOrder,
+    /// By itself, in a copy of the work tree.
+    Alone,
+    /// In a checkout of the base, in the base's own order.
     Base,
     /// By another command, as its report says.
     Report,
@@ -89,11 +110,19 @@ impl Rung {
             Self::AfterItself => "after-itself",
             Self::Confirm => "confirm",
             Self::Replay => "replay",
+            Self::OtherSeed => "other-seed",
+            Self::InOrder => "in-order",
+            Self::Alone => "alone",
             Self::Base => "base",
             Self::Report => "report",
             Self::Once(setting) => setting.label(),
             Self::Again(_) => "again",
         }
+    }
+
+    /// Whether it was made to find out whose the failure is; there may be hundreds of such trials.
+    pub fn is_for_blame(self) -> bool {
+        matches!(self, Self::InOrder | Self::Alone | Self::Base)
     }
 
     /// Whether it runs in a VM that had run something before.
@@ -107,7 +136,14 @@ impl Rung {
             | Self::Report
             | Self::Again(_) => true,
             Self::Once(setting) => setting.is_after_others(),
-            Self::Fresh | Self::Look | Self::Confirm | Self::Replay | Self::Base => false,
+            Self::Fresh
+            | Self::Look
+            | Self::Confirm
+            | Self::Replay
+            | Self::OtherSeed
+            | Self::InOrder
+            | Self::Alone
+            | Self::Base => false,
         }
     }
 }

@@ -31,6 +31,8 @@ pub struct Usage {
     pub blind: Option<String>,
     /// Whether some code of it asks for the numbers of lines, which every line above them changes.
     pub is_by_line: bool,
+    /// The processes on this machine that it talked to and did not start: what they hold may come from any file.
+    pub talked: BTreeSet<String>,
     /// What of it was missed, so that it may have used anything.
     pub missed: BTreeSet<String>,
     /// Whether the system itself watched who opens the changed files, so that no reader is missed.

@@ -1,6 +1,6 @@
 //! What many trials of one test say about it. The trials themselves are the evidence.
 
-use crate::comparison::Comparison;
+use crate::blame::Blame;
 use crate::nio::Nio;
 use crate::order::Dependence;
 use crate::state::Cause;
@@ -16,8 +16,8 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Every trial of it, the failure in the suite first.
     pub trials: Vec<Trial>,
-    /// How it stands to the latest changes, if it failed each time and there was a base to look at.
-    pub comparison: Option<Comparison>,
+    /// Whose failure it is, if that was a question.
+    pub blame: Option<Box<Blame>>,
     /// The files of the work tree that two runs of it in a row changed, where that was looked at.
     pub left_behind: Vec<String>,
     /// Which tests it depends on, if that was looked into.
@@ -30,7 +30,7 @@ pub struct Finding {
 
 /// What a failing test is.
 ///
-/// Only `Flaky` says that the failure may be no fault of the code: all others keep the suite red.
+/// It says how a test fails, and not whose failure that is: `Finding::blame` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It failed and passed on the same code.
@@ -45,10 +45,8 @@ pub enum Verdict {
     NonDeterministic,
     /// It fails in every fresh VM, and passed only after its own failed run.
     Brittle,
-    /// It failed each time it was run, and at the base too.
-    PreExisting,
     /// It failed each time it was run.
-    Broken(Blame),
+    Broken,
     /// The trials contradict each other in a way that must not be called flaky.
     Unclear(Doubt),
     /// It failed, and nothing was tried.
@@ -60,29 +58,18 @@ pub enum Verdict {
 pub enum Flakiness {
     /// It passed when it was run again at once.
     NonBursty,
-    /// It passed in the same VM, but only after the suite.
-    Bursty,
     /// It kept failing in its VM and passed in a fresh one.
     StateDependent,
     /// It failed after a rerun had rebuilt shared fixtures, and passes where nothing was rerun.
     Disturbed,
-    /// It passed in a fresh VM, and nothing says that an earlier test is to blame.
+    /// It failed and passed; why is not known.
     Unplaced,
+    /// It passes and fails in one and the same order.
+    Chance,
+    /// It fails with one hash seed and passes with another.
+    HashSeed,
     /// It failed each time, but it used nothing that changed since the base, where it passed.
     Untouched,
-}
-
-/// What the latest changes have to do with a test that failed each time it was run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
-    /// Nobody looked.
-    NotAsked,
-    /// The failing run went through them.
-    TouchesChange,
-    /// It was seen to go through none of them, but not all could be seen.
-    CannotTell,
-    /// There is no revision to compare with.
-    NoBase,
 }
 
 /// Why the trials do not settle it.
@@ -94,6 +81,8 @@ pub enum Doubt {
     NotRunAgain,
     /// The tear-down of fixtures that other tests share failed after it, and not in a replay.
     SharedTearDown,
+    /// It failed in every fresh VM, and passed sometimes after itself.
+    Mixed,
     /// It passes only while it is watched what it uses.
     OnlyWatched,
     /// It failed in a report that is older than the code.
@@ -127,16 +116,14 @@ impl Verdict {
     /// Whether it fails alone in a fresh VM, each time.
     pub fn fails_alone(self) -> bool {
         match self {
-            Self::Brittle
-            | Self::PreExisting
-            | Self::Broken(_)
-            | Self::Flaky(Flakiness::Untouched) => true,
+            Self::Brittle | Self::Broken | Self::Flaky(Flakiness::Untouched) => true,
             Self::Flaky(
                 Flakiness::NonBursty
-                | Flakiness::Bursty
                 | Flakiness::StateDependent
                 | Flakiness::Disturbed
-                | Flakiness::Unplaced,
+                | Flakiness::Unplaced
+                | Flakiness::Chance
+                | Flakiness::HashSeed,
             )
             | Self::Nio(_)
             | Self::NioAfterOthers
@@ -156,15 +143,15 @@ impl Verdict {
             | Self::Brittle => true,
             Self::Flaky(
                 Flakiness::NonBursty
-                | Flakiness::Bursty
                 | Flakiness::Disturbed
                 | Flakiness::Unplaced
+                | Flakiness::Chance
+                | Flakiness::HashSeed
                 | Flakiness::Untouched,
             )
             | Self::Nio(_)
             | Self::NonDeterministic
-            | Self::PreExisting
-            | Self::Broken(_)
+            | Self::Broken
             | Self::Unclear(_)
             | Self::Unexamined(_) => false,
         }
@@ -179,8 +166,7 @@ impl Verdict {
             Self::Victim => "victim",
             Self::NonDeterministic => "non-deterministic",
             Self::Brittle => "brittle",
-            Self::PreExisting => "pre-existing",
-            Self::Broken(_) => "broken",
+            Self::Broken => "broken",
             Self::Unclear(_) => "unclear",
             Self::Unexamined(_) => "unexamined",
         }
@@ -190,17 +176,16 @@ impl Verdict {
     pub fn kind(self) -> Option<&'static str> {
         match self {
             Self::Flaky(Flakiness::NonBursty) => Some("non-bursty"),
-            Self::Flaky(Flakiness::Bursty) => Some("bursty"),
             Self::Flaky(Flakiness::StateDependent) => Some("state-dependent"),
             Self::Flaky(Flakiness::Disturbed) => Some("disturbed"),
             Self::Flaky(Flakiness::Unplaced) => Some("unplaced"),
+            Self::Flaky(Flakiness::Chance) => Some("chance"),
+            Self::Flaky(Flakiness::HashSeed) => Some("hash-seed"),
             Self::Flaky(Flakiness::Untouched) => Some("untouched"),
-            Self::Broken(Blame::TouchesChange) => Some("touches-change"),
-            Self::Broken(Blame::CannotTell) => Some("cannot-tell"),
-            Self::Broken(Blame::NoBase) => Some("no-base"),
             Self::Unclear(Doubt::OnlyInForks) => Some("only-in-forks"),
             Self::Unclear(Doubt::NotRunAgain) => Some("not-run-again"),
             Self::Unclear(Doubt::SharedTearDown) => Some("shared-tear-down"),
+            Self::Unclear(Doubt::Mixed) => Some("mixed"),
             Self::Unclear(Doubt::OnlyWatched) => Some("only-watched"),
             Self::Unclear(Doubt::OldReport) => Some("old-report"),
             Self::Unclear(Doubt::OtherMachine) => Some("other-machine"),
@@ -214,8 +199,7 @@ impl Verdict {
             | Self::Victim
             | Self::NonDeterministic
             | Self::Brittle
-            | Self::PreExisting
-            | Self::Broken(Blame::NotAsked) => None,
+            | Self::Broken => None,
         }
     }
 
@@ -223,11 +207,7 @@ impl Verdict {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Flaky(Flakiness::NonBursty) => {
-                "passed when run again at once, and passes alone: plain non-determinism \
-                 (or a file or service that the failed run has changed)"
-            }
-            Self::Flaky(Flakiness::Bursty) => {
-                "passed only after the suite: an outside condition came and went"
+                "passed when run again at once, and passes alone; why it failed is not known yet"
             }
             Self::Flaky(Flakiness::StateDependent) => {
                 "passes in a fresh state only: what an earlier test left behind breaks it"
@@ -237,8 +217,14 @@ impl Verdict {
                  had set up shared fixtures anew: it needs what earlier tests leave in them"
             }
             Self::Flaky(Flakiness::Unplaced) => {
-                "passed in a fresh VM; the kind is open: chance, the hash seed, what importing \
-                 other files does, or an earlier test"
+                "failed and passed on the same code; why is not known yet"
+            }
+            Self::Flaky(Flakiness::Chance) => {
+                "passes and fails in one and the same order: chance, time or something outside"
+            }
+            Self::Flaky(Flakiness::HashSeed) => {
+                "fails with one hash seed and passes with another: it depends on the order of a set, \
+                 or on hashes in another way"
             }
             Self::Nio(nio) if nio.depends_on_collector => {
                 "passes, and fails when it is run again in the same VM before the garbage is \
@@ -269,19 +255,13 @@ impl Verdict {
                 "failed each time, but it uses nothing that changed since the base, and it passes \
                  there: something outside the code makes it fail"
             }
-            Self::PreExisting => "fails without your change too, in the same way",
-            Self::Broken(Blame::NotAsked) => "failed each time it was run",
-            Self::Broken(Blame::TouchesChange) => {
-                "failed each time it was run, and went through your change"
-            }
-            Self::Broken(Blame::CannotTell) => {
-                "failed each time it was run; whether your change is the cause cannot be told"
-            }
-            Self::Broken(Blame::NoBase) => {
-                "failed each time it was run; there is no base to compare your change with"
-            }
+            Self::Broken => "failed each time it was run",
             Self::Unclear(Doubt::OnlyInForks) => {
                 "ends otherwise in forked VMs than in a new interpreter: not called flaky"
+            }
+            Self::Unclear(Doubt::Mixed) => {
+                "failed alone in every fresh VM, and passed only sometimes after its own run: \
+                 not called flaky"
             }
             Self::Unclear(Doubt::OnlyWatched) => {
                 "passes in a fresh VM only while unflake watches what it uses: not called flaky"

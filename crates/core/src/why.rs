@@ -16,7 +16,6 @@ mod pairs;
 pub mod paper;
 pub mod predicate;
 pub mod ranking;
-pub mod signature;
 mod split;
 pub mod trace;
 

@@ -1,6 +1,6 @@
 //! One test: its last runs, its rate over time, its failures by signature, and what fails with it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use unflake_core::owners::Owners;
@@ -200,20 +200,37 @@ fn to_change(change: ChangePoint) -> Change {
 
 /// The kinds of its failures, the commonest first.
 fn signatures(store: &Sqlite, entry: &Entry) -> Result<Vec<Signature>, StoreError> {
-    let mut found: BTreeMap<String, Signature> = BTreeMap::new();
-    for run in store.failures_of(&entry.numbers, FAILURES)? {
+    let failures = store.failures_of(&entry.numbers, FAILURES)?;
+    Ok(group(failures))
+}
+
+/// Failures, the newest first, by kind.
+fn group(failures: Vec<KeptRun>) -> Vec<Signature> {
+    let mut found: Vec<Signature> = Vec::new();
+    // Old failures have no fingerprint, and two fingerprints can read alike: people see one kind then.
+    let (mut by_fingerprint, mut by_text) = (HashMap::new(), HashMap::new());
+    for run in failures {
         let text = run.signature.unwrap_or_default();
-        let known = found.entry(text.clone()).or_insert_with(|| Signature {
-            text,
-            count: 0,
-            last: run.time,
-            example: run.example.unwrap_or_default(),
+        let fingerprint = run.fingerprint;
+        let known = fingerprint.as_ref().and_then(|one| by_fingerprint.get(one));
+        let place = known.or_else(|| by_text.get(&text)).copied();
+        let place = place.unwrap_or_else(|| {
+            found.push(Signature {
+                text: text.clone(),
+                count: 0,
+                last: run.time,
+                example: run.example.unwrap_or_default(),
+            });
+            found.len() - 1
         });
-        known.count += 1;
+        found[place].count += 1;
+        by_text.entry(text).or_insert(place);
+        if let Some(fingerprint) = fingerprint {
+            by_fingerprint.entry(fingerprint).or_insert(place);
+        }
     }
-    let mut found: Vec<Signature> = found.into_values().collect();
     found.sort_by_key(|one| std::cmp::Reverse((one.count, one.last)));
-    Ok(found)
+    found
 }
 
 /// The tests that failed in the same reports of the last month.
@@ -253,4 +270,48 @@ fn companions(store: &Sqlite, known: &Known, entry: &Entry) -> Result<Vec<Compan
     });
     found.truncate(COMPANIONS);
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use unflake_history::run::Provenance;
+
+    use super::*;
+
+    fn failure(text: &str, fingerprint: Option<&str>) -> KeptRun {
+        KeptRun {
+            number: 1,
+            time: 5,
+            outcome: "failed".to_owned(),
+            attempt: 1,
+            duration: None,
+            provenance: Provenance::default(),
+            signature: Some(text.to_owned()),
+            example: None,
+            bug: None,
+            verdict: None,
+            fingerprint: fingerprint.map(ToOwned::to_owned),
+        }
+    }
+
+    #[test]
+    fn failures_are_one_kind_by_their_fingerprint_and_those_of_old_stores_by_their_words() {
+        let failures = vec![
+            failure("no user anna", Some("f1")),
+            failure("no user bob", Some("f1")),
+            failure("no route", Some("f2")),
+            failure("no user bob", None),
+            failure("no route", Some("f3")),
+            failure("no memory", None),
+        ];
+        let found = group(failures);
+        let counts: Vec<(&str, usize)> = found
+            .iter()
+            .map(|one| (one.text.as_str(), one.count))
+            .collect();
+        assert_eq!(
+            counts,
+            [("no user anna", 3), ("no route", 2), ("no memory", 1)]
+        );
+    }
 }

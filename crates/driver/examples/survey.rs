@@ -14,6 +14,7 @@ use unflake_core::intersect::Intersection;
 use unflake_core::plan::Plan;
 use unflake_core::rules::Rules;
 use unflake_driver::difference::{Against, CheckBase};
+use unflake_driver::hash_seed::HashSeed;
 use unflake_driver::project::Project;
 use unflake_driver::pytest;
 use unflake_driver::session::{Session, Wish};
@@ -30,16 +31,22 @@ fn main() -> Result<(), Box<dyn Error>> {
             args: words.collect(),
             import_first: Vec::new(),
             temporary: None,
+            hash_seed: HashSeed::draw(),
         }),
         plan: Plan::default(),
         jobs: Some(1),
         fresh_by: None,
         against: Some(Against {
+            budget: None,
+            setup: None,
             base: Some(base),
             rules: Rules::default(),
             check_base: CheckBase::Never,
             is_required: true,
             memory: None,
+            tested: None,
+            reports: Vec::new(),
+            run_began: None,
         }),
         vms_before: 0,
     };

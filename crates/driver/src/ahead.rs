@@ -58,7 +58,7 @@ impl Session {
         tests: &[TestId],
     ) -> Result<(Process, Command), Halt> {
         let project = self.project_in(workspace);
-        let start = project.start_for(tests, &self.listed().replay);
+        let start = self.watched(project.start_for(tests, &self.listed().replay));
         let process = project.process(&self.fleet.folder(), &start);
         Ok((process.map_err(StartError::Scratch)?, start))
     }

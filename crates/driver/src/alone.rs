@@ -21,7 +21,7 @@ impl Session {
         let (once, again) = match self.open_alone(at)? {
             Err((vm, said)) => {
                 let asked = self.ask(test, Rung::Once(setting), vm, since);
-                let trial = asked.not_run("a new interpreter could not collect this test", &said);
+                let trial = asked.not_collected(&said);
                 self.tell(Event::TrialEnded(trial.clone()));
                 let rung = Rung::Again(setting);
                 (trial.clone(), Trial { rung, ..trial })
@@ -88,6 +88,7 @@ impl Session {
             setting,
             between: Some(between),
             is_apart: false,
+            is_brief: false,
         };
         let group = vec![self.suspects[at].test.clone()];
         let mut lanes = [lane];

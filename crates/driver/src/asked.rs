@@ -4,15 +4,23 @@ use std::time::{Duration, Instant};
 
 use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
-use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
+use unflake_core::trial::{Account, Birth, Fixtures, Frame, Rung, Trial, VmId};
 
 use crate::happening::Fate;
 use crate::wire_result::{Attempt, Ran, WireFixtures, WireOutcome};
 
 /// How much of a dead VM's output is shown: its last lines, where an interpreter says why it died.
 const LAST_LINES: usize = 40;
+/// What a JVM says when it has no memory left, wherever in a line.
+const NO_MEMORY: &str = "OutOfMemoryError";
+/// How many letters of a VM's reason for its end are shown.
+const LONGEST_REASON: usize = 200;
 /// How long the output of a dead VM may take to arrive.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What is said where a name stands for another test than the one that failed.
+pub(crate) const OTHER_TEST: &str =
+    "a new interpreter has another test under this name: its parameters are other ones";
 
 /// No test takes longer than a year, whatever its clock says.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -30,6 +38,8 @@ pub(crate) struct Asked {
     pub(crate) fixtures: Fixtures,
     /// Whether the VM writes down what it uses.
     pub(crate) is_watched: bool,
+    /// Whether the VM has another test under this name.
+    pub(crate) is_other: bool,
     /// From when on its cost is counted.
     pub(crate) since: Instant,
 }
@@ -39,6 +49,9 @@ impl Asked {
     ///
     /// A report without attempts, or about another test, is an error and never a pass.
     pub(crate) fn ran(&self, ran: Ran) -> Vec<Trial> {
+        if self.is_other {
+            return vec![self.not_run(OTHER_TEST, "")];
+        }
         if ran.attempts.is_empty() || ran.test.to_id() != self.test {
             return vec![self.errored("pytest ran nothing for this test", "")];
         }
@@ -67,9 +80,10 @@ impl Asked {
 
     /// The VM ended under its test.
     pub(crate) fn died(&self, fate: &Fate) -> Trial {
-        let message = format!("its VM ended: {}", fate.how);
         let output = fate.output.text(LAST_WORDS);
         let text = last_lines(&output);
+        let reason = reason(&text).map(|said| format!(": {said}"));
+        let message = format!("its VM ended: {}{}", fate.how, reason.unwrap_or_default());
         let how = fate.how.clone();
         self.ended(Outcome::VmDied { how }, account(&message, &text))
     }
@@ -92,6 +106,14 @@ impl Asked {
     pub(crate) fn unknown(&self) -> Trial {
         let message = "a new interpreter does not list this test: its id changes from run to run";
         self.errored(message, "")
+    }
+
+    /// A new interpreter does not list the test; what it said instead.
+    pub(crate) fn not_collected(&self, said: &str) -> Trial {
+        if self.is_other {
+            return self.not_run(OTHER_TEST, "");
+        }
+        self.not_run("a new interpreter could not collect this test", said)
     }
 
     /// The test could not be run in a fresh VM.
@@ -117,6 +139,8 @@ impl Asked {
             message: attempt.message,
             text: attempt.text,
             output: attempt.output,
+            kind: attempt.kind,
+            frames: attempt.frames.into_iter().map(frame).collect(),
         };
         // A framework under a patched clock can report nonsense; that is no reason to lose a trial.
         let duration = Duration::try_from_secs_f64(attempt.seconds).unwrap_or_default();
@@ -151,11 +175,26 @@ pub(crate) fn last_lines(output: &str) -> String {
     lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
 }
 
+/// Why a VM ended that had no memory left: it says so itself, and its exit status does not.
+fn reason(text: &str) -> Option<String> {
+    let line = text.lines().rev().find(|line| line.contains(NO_MEMORY))?;
+    let start = line.find(NO_MEMORY)?;
+    Some(line[start..].chars().take(LONGEST_REASON).collect())
+}
+
 fn account(message: &str, text: &str) -> Account {
     Account {
         message: message.to_owned(),
         text: text.to_owned(),
-        output: String::new(),
+        ..Account::default()
+    }
+}
+
+fn frame((file, function, text): (String, String, String)) -> Frame {
+    Frame {
+        file,
+        function,
+        text,
     }
 }
 
@@ -170,6 +209,7 @@ mod tests {
             rung: Rung::Immediate,
             vm: VmId(0),
             is_watched: false,
+            is_other: false,
             birth: Birth::Exec,
             before: 0,
             fixtures: Fixtures::AsInPlainRun,
@@ -184,6 +224,8 @@ mod tests {
             message: String::new(),
             text: String::new(),
             output: String::new(),
+            kind: "shop.Empty".to_owned(),
+            frames: vec![("shop.py".to_owned(), "first".to_owned(), "raise".to_owned())],
         };
         Ran {
             test: Name::from(&TestId::new(test)),
@@ -191,6 +233,23 @@ mod tests {
             fixtures: WireFixtures::Rebuilt,
             held: true,
             stop: None,
+        }
+    }
+
+    #[test]
+    fn a_jvm_without_memory_is_told_by_its_own_words() {
+        for (output, expected) in [
+            (
+                "Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space\n\tat shop.Cart.fill\n",
+                Some("OutOfMemoryError: Java heap space"),
+            ),
+            (
+                "Terminating due to java.lang.OutOfMemoryError: Metaspace\n",
+                Some("OutOfMemoryError: Metaspace"),
+            ),
+            ("all is well\n", None),
+        ] {
+            assert_eq!(reason(output).as_deref(), expected);
         }
     }
 
@@ -206,6 +265,30 @@ mod tests {
         let trials = asked().ran(ran("a.py::t[2]", &[WireOutcome::Passed]));
         assert_eq!(trials[0].outcome, Outcome::Errored);
         assert_eq!(trials[0].test, TestId::new("a.py::t"));
+    }
+
+    #[test]
+    fn a_run_of_a_namesake_with_other_parameters_is_none_of_this_test() {
+        let asked = Asked {
+            is_other: true,
+            ..asked()
+        };
+        for trial in [
+            asked.ran(ran("a.py::t", &[WireOutcome::Passed])).remove(0),
+            asked.not_collected("nothing"),
+        ] {
+            assert_eq!(trial.outcome, Outcome::NotRun);
+            assert_eq!(trial.account.message, OTHER_TEST);
+        }
+    }
+
+    #[test]
+    fn what_was_raised_is_kept_as_facts() {
+        let trial = asked()
+            .ran(ran("a.py::t", &[WireOutcome::Failed]))
+            .remove(0);
+        assert_eq!(trial.account.kind, "shop.Empty");
+        assert_eq!(trial.account.frames[0].function, "first");
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! Which commit the work tree is compared with. It is only looked for in what the clone holds: nothing
 //! is fetched, but the command that would fetch it is part of the error.
 
-use crate::changes::is_dirty;
+use crate::changes::has_tracked_changes;
+use crate::ci_push::{self, Standing};
+use crate::clutter::Clutter;
 use crate::git::{GitError, Repository};
 use crate::pull_request::{self, Named};
+use crate::revisions::{Branch, Revisions};
+use crate::unfetched::{apart, missing, missing_branch, missing_default};
 
 /// The commit that the work tree is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +21,7 @@ pub struct Base {
 }
 
 /// Why a commit is the base.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseSource {
     /// The user said so.
     Given,
@@ -26,12 +30,31 @@ pub enum BaseSource {
         /// The variable that names the target.
         variable: &'static str,
     },
-    /// It is where the branch left its upstream.
-    Upstream,
-    /// The work tree has changes that are not committed: it is the last commit.
+    /// It is where HEAD left the default branch, or the branch that it is stacked on.
+    Left {
+        /// The branch that HEAD is on; `None` if it is detached.
+        branch: Option<String>,
+    },
+    /// HEAD is on the default branch: it is the last of its commits that the remote has too.
+    Unpushed {
+        /// The default branch.
+        branch: String,
+    },
+    /// HEAD is on the default branch, and tracked files differ from it: it is HEAD itself.
     Head,
-    /// The work tree has none: it is the commit before the last.
+    /// HEAD is on the default branch, and the CI names a commit before it.
+    Before {
+        /// The variable that names it.
+        variable: &'static str,
+        /// What the CI says about it.
+        standing: Standing,
+    },
+    /// HEAD is on the default branch: it is the last commit before it that is known to have been run.
+    Tested,
+    /// HEAD is on the default branch, and no more is known: it is the commit before it.
     Parent,
+    /// There is none before HEAD: what is not committed is all that can have changed.
+    First,
 }
 
 /// Why there is no base.
@@ -69,54 +92,65 @@ pub enum BaseError {
         wanted: String,
     },
     /// The only commit has none before it.
-    #[error("nothing has changed since the first commit, and there is none before it")]
+    #[error("HEAD is the first commit: there is none before it to compare with")]
     NoParent,
     /// There is no commit at all.
     #[error("this repository has no commits yet")]
     NoCommits,
 }
 
-/// The base of the work tree: what is given; in a CI, where the pull request left its target; where the
-/// branch left its upstream, unless nothing was committed since; the last commit, if the work tree
-/// differs from it; the commit before it.
+/// How many commits before HEAD are looked up in the history.
+const LOOKED_UP: u32 = 50;
+
+/// What is known about the base before git is asked.
+pub struct Hints<'a> {
+    /// The base, if the user names it.
+    pub given: Option<&'a str>,
+    /// Looks up a variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Whether a commit is known to have been run on a clean tree.
+    pub tested: &'a dyn Fn(&str) -> bool,
+    /// What lies in the work tree and is no change.
+    pub clutter: &'a Clutter,
+}
+
+/// The base of the work tree.
 ///
-/// `variable` looks up a variable of the environment.
-pub fn find_base(
-    repository: &Repository,
-    given: Option<&str>,
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<Base, BaseError> {
-    let search = Search { repository };
-    if let Some(wanted) = given {
+/// It is what is given; in a CI, where the pull request left its target; on a branch, where it left the
+/// branch that it tracks or the default branch. On the default branch it is the last commit that the remote
+/// has, if there are others; HEAD, if tracked files differ from it; the commit before it that the CI or the
+/// history knows; the commit before it. Untracked files change nothing of all that.
+pub fn find_base(repository: &Repository, hints: &Hints<'_>) -> Result<Base, BaseError> {
+    let search = Search {
+        revisions: Revisions { repository },
+        hints,
+    };
+    if let Some(wanted) = hints.given {
         return search.given(wanted);
     }
-    let head = search.resolve("HEAD")?.ok_or(BaseError::NoCommits)?;
-    if let Some(base) = search.pull_request(&head, variable)? {
+    let revisions = &search.revisions;
+    let head = revisions.resolve("HEAD")?.ok_or(BaseError::NoCommits)?;
+    if let Some(base) = search.pull_request(&head)? {
         return Ok(base);
     }
-    if let Some(base) = search.upstream(&head)? {
+    let branch = revisions.current_branch()?;
+    if let Some(base) = search.left(&head, branch.as_deref())? {
         return Ok(base);
     }
-    if is_dirty(repository, &head)? {
-        return Ok(Base {
-            commit: head,
-            source: BaseSource::Head,
-            wanted: "HEAD".to_owned(),
-        });
-    }
-    search.parent(&head)
+    search.on_default(&head, branch.as_deref())
 }
 
 struct Search<'a> {
-    repository: &'a Repository,
+    revisions: Revisions<'a>,
+    hints: &'a Hints<'a>,
 }
 
 impl Search<'_> {
     fn given(&self, wanted: &str) -> Result<Base, BaseError> {
-        let mut commit = self.resolve(wanted)?;
+        let mut commit = self.revisions.resolve(wanted)?;
         if commit.is_none() {
             // In a CI's clone `main` is often known as `origin/main` only.
-            commit = self.branch(wanted)?.map(|(_, commit)| commit);
+            commit = self.revisions.branch(wanted)?.map(|branch| branch.tip);
         }
         match commit {
             Some(commit) => Ok(Base {
@@ -124,19 +158,15 @@ impl Search<'_> {
                 source: BaseSource::Given,
                 wanted: wanted.to_owned(),
             }),
-            None => Err(self.missing(wanted)?),
+            None => Err(missing(&self.revisions, wanted)?),
         }
     }
 
     /// Several variables may name the target. The last says what to fetch if none is in the clone: it
     /// names a branch, and some servers give commits by the names of branches only.
-    fn pull_request(
-        &self,
-        head: &str,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Option<Base>, BaseError> {
+    fn pull_request(&self, head: &str) -> Result<Option<Base>, BaseError> {
         let mut trouble = None;
-        for target in pull_request::targets(variable) {
+        for target in pull_request::targets(self.hints.variable) {
             let found = match &target.named {
                 Named::Branch(name) => self.leaves_branch(head, name),
                 Named::Commit(hash) => self.leaves_commit(head, hash),
@@ -158,53 +188,155 @@ impl Search<'_> {
     }
 
     fn leaves_branch(&self, head: &str, name: &str) -> Result<(String, String), BaseError> {
-        let Some((wanted, tip)) = self.branch(name)? else {
-            return Err(match self.remote()? {
-                Some(remote) => self.unfetched(&remote, name)?,
+        let Some(branch) = self.revisions.branch(name)? else {
+            return Err(match self.revisions.remote()? {
+                Some(remote) => missing_branch(&self.revisions, &remote, name)?,
                 None => BaseError::Unknown {
                     wanted: name.to_owned(),
                 },
             });
         };
-        match self.merge_base(head, &tip)? {
-            Some(commit) => Ok((wanted, commit)),
-            None => Err(self.apart(wanted)?),
+        match self.revisions.merge_base(head, &branch.tip)? {
+            Some(commit) => Ok((branch.shown, commit)),
+            None => Err(apart(&self.revisions, branch.shown)?),
         }
     }
 
     fn leaves_commit(&self, head: &str, hash: &str) -> Result<(String, String), BaseError> {
-        let Some(tip) = self.resolve(hash)? else {
-            return Err(self.missing(hash)?);
+        let Some(tip) = self.revisions.resolve(hash)? else {
+            return Err(missing(&self.revisions, hash)?);
         };
-        match self.merge_base(head, &tip)? {
+        match self.revisions.merge_base(head, &tip)? {
             Some(commit) => Ok((hash.to_owned(), commit)),
-            None => Err(self.apart(hash.to_owned())?),
+            None => Err(apart(&self.revisions, hash.to_owned())?),
+        }
+    }
+}
+
+/// Outside a pull request.
+impl Search<'_> {
+    /// Where HEAD left the branch that it is stacked on, or the default branch; `None` on the default branch,
+    /// and on one without common history.
+    fn left(&self, head: &str, branch: Option<&str>) -> Result<Option<Base>, BaseError> {
+        let default = self.default_branch()?;
+        let is_default = default.as_ref().is_some_and(|it| Some(&*it.name) == branch);
+        if let Some(name) = branch.filter(|_| !is_default)
+            && let Some(base) = self.stacked(head, name)?
+        {
+            return Ok(Some(base));
+        }
+        let Some(default) = default else {
+            return match self.revisions.remote()? {
+                Some(remote) => Err(missing_default(&self.revisions, &remote)?),
+                // The only branch there is.
+                None => Ok(None),
+            };
+        };
+        if is_default {
+            return Ok(None);
+        }
+        match self.revisions.merge_base(head, &default.tip)? {
+            Some(commit) if branch.is_none() && commit == head => Ok(None),
+            Some(commit) => Ok(Some(left(commit, branch, default))),
+            None if self.revisions.is_shallow()? => Err(missing(&self.revisions, &default.shown)?),
+            None => Ok(None),
         }
     }
 
-    fn upstream(&self, head: &str) -> Result<Option<Base>, BaseError> {
-        // A detached HEAD has no upstream, and one whose branch is gone resolves to nothing.
-        let Some(tip) = self.resolve("@{upstream}")? else {
+    /// The default branch; `None` if nobody names it.
+    fn default_branch(&self) -> Result<Option<Branch>, BaseError> {
+        if let Some(name) = ci_push::default_branch(self.hints.variable) {
+            if let Some(branch) = self.revisions.branch(&name)? {
+                return Ok(Some(branch));
+            }
+            if let Some(remote) = self.revisions.remote()? {
+                return Err(missing_branch(&self.revisions, &remote, &name)?);
+            }
+        }
+        Ok(self.revisions.usual_default()?)
+    }
+
+    /// Where a branch left the one that it tracks; `None` if that is a copy of it.
+    fn stacked(&self, head: &str, branch: &str) -> Result<Option<Base>, BaseError> {
+        let Some(upstream) = self.revisions.upstream(branch)? else {
             return Ok(None);
         };
-        let name = ["rev-parse", "--abbrev-ref", "@{upstream}"];
-        let wanted = self.repository.ask(&name)?.unwrap_or_default();
-        match self.merge_base(head, &tip)? {
+        if is_copy(&upstream.name, branch) {
+            return Ok(None);
+        }
+        match self.revisions.merge_base(head, &upstream.tip)? {
+            // Without commits of its own it is a copy of another name, or is not stacked on it yet.
+            Some(commit) if commit == head => Ok(None),
+            Some(commit) => Ok(Some(left(commit, Some(branch), upstream))),
+            None if self.revisions.is_shallow()? => Err(missing(&self.revisions, &upstream.shown)?),
+            // An upstream without common history says nothing about what changed.
+            None => Ok(None),
+        }
+    }
+
+    fn on_default(&self, head: &str, branch: Option<&str>) -> Result<Base, BaseError> {
+        if let Some(branch) = branch
+            && let Some(base) = self.unpushed(head, branch)?
+        {
+            return Ok(base);
+        }
+        let base = |commit, source, wanted: &str| Base {
+            commit,
+            source,
+            wanted: wanted.to_owned(),
+        };
+        if has_tracked_changes(self.revisions.repository, head, self.hints.clutter)? {
+            return Ok(base(head.to_owned(), BaseSource::Head, "HEAD"));
+        }
+        for before in ci_push::before(self.hints.variable) {
+            let Some(commit) = self.revisions.resolve(&before.commit)? else {
+                continue;
+            };
+            if commit != head && self.revisions.is_ancestor(&commit, head)? {
+                let source = BaseSource::Before {
+                    variable: before.variable,
+                    standing: before.standing,
+                };
+                return Ok(base(commit, source, &before.commit));
+            }
+        }
+        let mut earlier = self.revisions.before(head, LOOKED_UP)?.into_iter();
+        if let Some(commit) = earlier.find(|commit| (self.hints.tested)(commit)) {
+            let wanted = commit.clone();
+            return Ok(base(commit, BaseSource::Tested, &wanted));
+        }
+        self.parent(head)
+    }
+
+    /// Where the default branch left its copy on the remote; `None` if all commits are there.
+    fn unpushed(&self, head: &str, branch: &str) -> Result<Option<Base>, BaseError> {
+        let upstream = self.revisions.upstream(branch)?;
+        let mut copy = upstream.filter(|upstream| upstream.name == branch);
+        for remote in self.revisions.main_remotes()? {
+            if copy.is_none() {
+                copy = self.revisions.remote_branch(&remote, branch)?;
+            }
+        }
+        let Some(copy) = copy else {
+            return Ok(None);
+        };
+        match self.revisions.merge_base(head, &copy.tip)? {
             Some(commit) if commit == head => Ok(None),
             Some(commit) => Ok(Some(Base {
                 commit,
-                source: BaseSource::Upstream,
-                wanted,
+                source: BaseSource::Unpushed {
+                    branch: branch.to_owned(),
+                },
+                wanted: copy.shown,
             })),
-            None if self.is_shallow()? => Err(self.missing(&wanted)?),
-            // An upstream without common history says nothing about what changed.
+            None if self.revisions.is_shallow()? => Err(missing(&self.revisions, &copy.shown)?),
             None => Ok(None),
         }
     }
 
     fn parent(&self, head: &str) -> Result<Base, BaseError> {
         let wanted = "HEAD^".to_owned();
-        if let Some(commit) = self.resolve(&wanted)? {
+        if let Some(commit) = self.revisions.resolve(&wanted)? {
             return Ok(Base {
                 commit,
                 source: BaseSource::Parent,
@@ -212,160 +344,48 @@ impl Search<'_> {
             });
         }
         // Where the history was cut off the commit still names its parent.
-        let commit = self.repository.run(&["cat-file", "commit", head])?;
+        let repository = self.revisions.repository;
+        let commit = repository.run(&["cat-file", "commit", head])?;
         let lines = commit.split(|byte| *byte == b'\n');
         let has_parent = lines
             .take_while(|line| !line.is_empty())
             .any(|line| line.starts_with(b"parent "));
-        match self.remote()? {
-            Some(remote) if has_parent => Err(BaseError::Shallow {
-                wanted,
+        match self.revisions.remote()? {
+            Some(remote) if has_parent => {
                 // By its hash: HEAD may be on no branch of the remote.
-                fetch: words(&["git", "fetch", "--deepen=1", &remote, head]),
+                let fetch = ["git", "fetch", "--deepen=1", &remote, head];
+                Err(BaseError::Shallow {
+                    wanted,
+                    fetch: fetch.map(str::to_owned).into(),
+                })
+            }
+            Some(_) | None if has_parent => Err(BaseError::NoParent),
+            Some(_) | None => Ok(Base {
+                commit: head.to_owned(),
+                source: BaseSource::First,
+                wanted: "HEAD".to_owned(),
             }),
-            Some(_) | None => Err(BaseError::NoParent),
-        }
-    }
-
-    /// The full hash of a commit. A revision never begins like an option, and never names two.
-    fn resolve(&self, revision: &str) -> Result<Option<String>, GitError> {
-        if revision.starts_with(['-', '^']) {
-            return Ok(None);
-        }
-        // In two questions: `:/text` takes all that follows it for text.
-        match self.verify(revision)? {
-            Some(hash) => self.verify(&format!("{hash}^{{commit}}")),
-            None => Ok(None),
-        }
-    }
-
-    fn verify(&self, revision: &str) -> Result<Option<String>, GitError> {
-        let arguments = ["rev-parse", "--verify", "--quiet", revision];
-        match self.repository.ask(&arguments) {
-            // A revision of a form that leads nowhere, like `@{upstream}` without one.
-            Err(GitError::Failed { .. }) => Ok(None),
-            answer => answer,
-        }
-    }
-
-    /// A branch of `origin`, of another remote, or of our own: its name and its commit.
-    fn branch(&self, name: &str) -> Result<Option<(String, String)>, GitError> {
-        let remotes = self.remotes()?;
-        let known = remotes.iter().map(|remote| {
-            let shown = format!("{remote}/{name}");
-            (format!("refs/remotes/{shown}"), shown)
-        });
-        let own = (format!("refs/heads/{name}"), name.to_owned());
-        for (reference, shown) in known.chain([own]) {
-            if let Some(commit) = self.resolve(&reference)? {
-                return Ok(Some((shown, commit)));
-            }
-        }
-        Ok(None)
-    }
-
-    fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
-        self.repository.ask(&["merge-base", one, other])
-    }
-
-    /// All remotes, `origin` first.
-    fn remotes(&self) -> Result<Vec<String>, GitError> {
-        let names = crate::git::text(self.repository.run(&["remote"])?)?;
-        let mut remotes: Vec<String> = names.lines().map(str::to_owned).collect();
-        remotes.sort_by_key(|name| name != "origin");
-        Ok(remotes)
-    }
-
-    fn remote(&self) -> Result<Option<String>, GitError> {
-        Ok(self.remotes()?.into_iter().next())
-    }
-
-    fn is_shallow(&self) -> Result<bool, GitError> {
-        let answer = self
-            .repository
-            .ask(&["rev-parse", "--is-shallow-repository"])?;
-        Ok(answer.as_deref() == Some("true"))
-    }
-}
-
-/// Errors, with the commands that help.
-impl Search<'_> {
-    /// A revision that does not resolve.
-    fn missing(&self, wanted: &str) -> Result<BaseError, GitError> {
-        let remotes = self.remotes()?;
-        let Some(remote) = remotes.first() else {
-            let wanted = wanted.to_owned();
-            return Ok(BaseError::Unknown { wanted });
-        };
-        let branch = remotes.iter().find_map(|remote| {
-            let name = wanted.strip_prefix(remote)?.strip_prefix('/')?;
-            Some((remote, name)).filter(|(_, name)| is_plain(name))
-        });
-        if let Some((remote, name)) = branch {
-            return self.unfetched(remote, name);
-        }
-        let is_hash = wanted.len() >= 40 && wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let wanted = wanted.to_owned();
-        Ok(match (self.is_shallow()?, is_hash) {
-            (true, true) => BaseError::Shallow {
-                fetch: words(&["git", "fetch", "--unshallow", remote, &wanted]),
-                wanted,
-            },
-            // All that the remote has: whether it is a branch, a tag or a way back from HEAD.
-            (true, false) => BaseError::Shallow {
-                fetch: words(&[
-                    "git",
-                    "fetch",
-                    "--unshallow",
-                    "--tags",
-                    remote,
-                    &format!("+refs/heads/*:refs/remotes/{remote}/*"),
-                ]),
-                wanted,
-            },
-            (false, true) => BaseError::Absent {
-                fetch: words(&["git", "fetch", remote, &wanted]),
-                wanted,
-            },
-            (false, false) => BaseError::Unknown { wanted },
-        })
-    }
-
-    /// A branch of a remote that is not in the clone.
-    fn unfetched(&self, remote: &str, name: &str) -> Result<BaseError, GitError> {
-        let wanted = format!("{remote}/{name}");
-        // With both sides named it works in a clone of a single branch as well.
-        let branch = format!("+refs/heads/{name}:refs/remotes/{remote}/{name}");
-        Ok(if self.is_shallow()? {
-            BaseError::Shallow {
-                wanted,
-                fetch: words(&["git", "fetch", "--unshallow", remote, &branch]),
-            }
-        } else {
-            BaseError::Absent {
-                wanted,
-                fetch: words(&["git", "fetch", remote, &branch]),
-            }
-        })
-    }
-
-    /// A target whose common history with HEAD is not in the clone.
-    fn apart(&self, wanted: String) -> Result<BaseError, GitError> {
-        if self.is_shallow()? {
-            self.missing(&wanted)
-        } else {
-            Ok(BaseError::Unrelated { wanted })
         }
     }
 }
 
-/// Whether it is a name and nothing else: no `~1`, `^`, `@{…}`.
-fn is_plain(name: &str) -> bool {
-    !name.contains(['~', '^', ':', '*', '?', '[', ' ', '\\']) && !name.contains("@{")
+fn left(commit: String, branch: Option<&str>, from: Branch) -> Base {
+    Base {
+        commit,
+        source: BaseSource::Left {
+            branch: branch.map(str::to_owned),
+        },
+        wanted: from.shown,
+    }
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+/// Whether an upstream has the branch's own name, perhaps after that of its author.
+fn is_copy(upstream: &str, branch: &str) -> bool {
+    let ends = |long: &str, short: &str| {
+        let rest = long.strip_suffix(short);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    ends(upstream, branch) || ends(branch, upstream)
 }
 
 #[cfg(test)]
@@ -427,8 +447,22 @@ mod tests {
         }
     }
 
+    fn find_with(
+        scratch: &Scratch,
+        given: Option<&str>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Base, BaseError> {
+        let hints = Hints {
+            given,
+            variable,
+            tested: &|_| false,
+            clutter: &Clutter::default(),
+        };
+        find_base(&scratch.repository(), &hints)
+    }
+
     fn find(scratch: &Scratch, given: Option<&str>) -> Result<Base, BaseError> {
-        find_base(&scratch.repository(), given, NOWHERE)
+        find_with(scratch, given, NOWHERE)
     }
 
     fn find_in_ci(scratch: &Scratch, variables: &[(&str, &str)]) -> Result<Base, BaseError> {
@@ -436,7 +470,7 @@ mod tests {
             let found = variables.iter().find(|(it, _)| *it == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        find_base(&scratch.repository(), None, &variable)
+        find_with(scratch, None, &variable)
     }
 
     const TO_MAIN: [(&str, &str); 1] = [("GITHUB_BASE_REF", "main")];
@@ -470,8 +504,10 @@ mod tests {
     fn run(scratch: &Scratch, fetch: &[String], expected: &str) {
         assert_eq!(fetch.join(" "), expected);
         let words: Vec<&str> = fetch.iter().map(String::as_str).collect();
-        assert_eq!(words[0], "git");
-        scratch.git(&words[1..]);
+        for words in words.split(|word| *word == "&&") {
+            assert_eq!(words[0], "git");
+            scratch.git(&words[1..]);
+        }
     }
 
     const FETCH_MAIN: &str =
@@ -494,7 +530,7 @@ mod tests {
     fn a_given_revision_goes_before_a_pull_request() {
         let server = Server::new();
         let variable = |_: &str| Some("main".to_owned());
-        let base = find_base(&server.scratch.repository(), Some("v1"), &variable).unwrap();
+        let base = find_with(&server.scratch, Some("v1"), &variable).unwrap();
         assert_eq!(base.source, BaseSource::Given);
     }
 
@@ -724,43 +760,289 @@ mod tests {
         assert!(matches!(error, BaseError::Unknown { wanted } if wanted == "--exec=x"));
     }
 
+    fn base(commit: &str, source: BaseSource, wanted: &str) -> Base {
+        Base {
+            commit: commit.to_owned(),
+            source,
+            wanted: wanted.to_owned(),
+        }
+    }
+
+    fn left(commit: &str, branch: Option<&str>, wanted: &str) -> Base {
+        let branch = branch.map(str::to_owned);
+        base(commit, BaseSource::Left { branch }, wanted)
+    }
+
     #[test]
-    fn a_branch_begins_where_it_left_its_upstream() {
+    fn a_branch_begins_where_it_left_the_default_branch_of_the_remote() {
         let server = Server::new();
-        let scratch = server.clone(&[]);
-        scratch.git(&["checkout", "--quiet", "-b", "own", "--track", "origin/main"]);
-        scratch.git(&["reset", "--quiet", "--hard", &server.main[1]]);
-        scratch.write("own", "1\n");
-        scratch.commit();
-        scratch.write("dirty", "1\n");
-        let expected = Base {
-            commit: server.main[1].clone(),
-            source: BaseSource::Upstream,
-            wanted: "origin/main".to_owned(),
-        };
+        let scratch = server.clone(&["--branch=feature"]);
+        let expected = left(&server.main[1], Some("feature"), "origin/main");
+        // It tracks `origin/feature`, a copy of it.
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        scratch.git(&["branch", "--unset-upstream"]);
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        scratch.git(&["remote", "set-head", "origin", "--delete"]);
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        scratch.git(&["remote", "rename", "origin", "company"]);
+        let expected = left(&server.main[1], Some("feature"), "company/main");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        server.scratch.git(&["checkout", "--quiet", "feature"]);
+        let expected = left(&server.main[1], Some("feature"), "main");
+        assert_eq!(find(&server.scratch, None).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_default_branch_may_have_any_name() {
+        let server = Server::new();
+        let rename = ["branch", "--quiet", "--move", "main", "trunk"];
+        server.scratch.git(&rename);
+        let scratch = server.clone(&["--branch=feature"]);
+        let expected = left(&server.main[1], Some("feature"), "origin/trunk");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        // Without the remote's HEAD the CI may know it.
+        scratch.git(&["remote", "set-head", "origin", "--delete"]);
+        let gitlab = [("CI_DEFAULT_BRANCH", "trunk")];
+        assert_eq!(find_in_ci(&scratch, &gitlab).unwrap(), expected);
+        let expected = "git fetch origin +refs/heads/*:refs/remotes/origin/* \
+                        && git remote set-head origin --auto";
+        bring(&scratch, find(&scratch, None).unwrap_err(), expected);
+        assert_eq!(find(&scratch, None).unwrap().commit, server.main[1]);
+    }
+
+    #[test]
+    fn uncommitted_changes_do_not_move_the_base_of_a_branch() {
+        let server = Server::new();
+        let scratch = server.clone(&["--branch=feature"]);
+        let expected = left(&server.main[1], Some("feature"), "origin/main");
+        scratch.write("untracked", "1\n");
+        scratch.write("one", "2\n");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        // Nor do they on a branch without commits of its own.
+        scratch.git(&["checkout", "--quiet", "-b", "new", "origin/main"]);
+        let expected = left(&server.main[2], Some("new"), "origin/main");
         assert_eq!(find(&scratch, None).unwrap(), expected);
     }
 
     #[test]
-    fn without_own_commits_the_base_is_the_last_commit_or_the_one_before() {
+    fn a_stacked_branch_begins_where_it_left_the_one_that_it_tracks() {
         let server = Server::new();
         let scratch = server.clone(&[]);
-        let base = |commit: &str, source, wanted: &str| Base {
-            commit: commit.to_owned(),
-            source,
-            wanted: wanted.to_owned(),
-        };
+        let feature = scratch.git(&["rev-parse", "origin/feature"]);
+        for (upstream, shown) in [("origin/feature", "origin/feature"), ("other", "other")] {
+            scratch.git(&["branch", "--force", "other", "origin/feature"]);
+            let track = ["checkout", "--quiet", "-B", "top", "--track", upstream];
+            scratch.git(&track);
+            // Without commits of its own it may be a copy by another name.
+            let expected = left(&server.main[1], Some("top"), "origin/main");
+            assert_eq!(find(&scratch, None).unwrap(), expected);
+            scratch.write("top", "1\n");
+            scratch.commit();
+            let expected = left(&feature, Some("top"), shown);
+            assert_eq!(find(&scratch, None).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn an_upstream_of_the_same_name_is_a_copy_whoevers_it_is() {
+        let server = Server::new();
+        server.scratch.git(&["branch", "ann/top", "feature"]);
+        let scratch = server.clone(&[]);
+        for (branch, upstream) in [("top", "origin/ann/top"), ("bob/feature", "origin/feature")] {
+            let track = ["checkout", "--quiet", "-b", branch, "--track", upstream];
+            scratch.git(&track);
+            scratch.write("more", "1\n");
+            scratch.commit();
+            let expected = left(&server.main[1], Some(branch), "origin/main");
+            assert_eq!(find(&scratch, None).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_merge_of_the_default_branch_into_a_branch_moves_its_base() {
+        let server = Server::new();
+        let scratch = server.clone(&["--branch=feature"]);
+        scratch.git(&["merge", "--quiet", "--no-edit", "origin/main"]);
+        let expected = left(&server.main[2], Some("feature"), "origin/main");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_detached_head_begins_where_it_left_the_default_branch() {
+        let server = Server::new();
+        let scratch = server.clone(&[]);
+        scratch.git(&["checkout", "--quiet", "--detach", "origin/feature"]);
+        let expected = left(&server.main[1], None, "origin/main");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        // One that is on it has the base of any commit there.
+        scratch.git(&["checkout", "--quiet", "--detach", &server.main[1]]);
+        let parent = base(&server.main[0], BaseSource::Parent, "HEAD^");
+        assert_eq!(find(&scratch, None).unwrap(), parent);
+    }
+
+    #[test]
+    fn a_branch_without_common_history_is_like_the_default_one() {
+        let scratch = Scratch::new();
+        scratch.commit();
+        scratch.git(&["checkout", "--quiet", "--orphan", "pages"]);
+        scratch.write("a", "1\n");
+        let first = scratch.commit();
+        scratch.write("a", "2\n");
+        scratch.commit();
+        assert_eq!(find(&scratch, None).unwrap().commit, first);
+    }
+
+    #[test]
+    fn on_the_default_branch_commits_that_are_not_pushed_are_the_change() {
+        let server = Server::new();
+        let scratch = server.clone(&[]);
+        for text in ["1\n", "2\n"] {
+            scratch.write("own", text);
+            scratch.commit();
+        }
+        let branch = "main".to_owned();
+        let unpushed = BaseSource::Unpushed { branch };
+        let expected = base(&server.main[2], unpushed, "origin/main");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        scratch.write("own", "3\n");
+        scratch.write("untracked", "1\n");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        scratch.git(&["branch", "--unset-upstream"]);
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+    }
+
+    #[test]
+    fn on_the_default_branch_only_tracked_files_make_head_the_base() {
+        let server = Server::new();
+        let scratch = server.clone(&[]);
         let parent = base(&server.main[1], BaseSource::Parent, "HEAD^");
         assert_eq!(find(&scratch, None).unwrap(), parent);
-        scratch.write(".unflake/history", "1\n");
+        scratch.write("report.xml", "<testsuites/>\n");
+        scratch.write(".venv/pyvenv.cfg", "");
         assert_eq!(find(&scratch, None).unwrap(), parent);
-        scratch.write("untracked", "1\n");
+        scratch.write("one", "2\n");
         let head = base(&server.main[2], BaseSource::Head, "HEAD");
+        assert_eq!(find(&scratch, None).unwrap(), head);
+        scratch.git(&["checkout", "--quiet", "one"]);
+        scratch.git(&["add", "report.xml"]);
         assert_eq!(find(&scratch, None).unwrap(), head);
     }
 
     #[test]
-    fn an_upstream_that_is_gone_or_missing_is_none() {
+    fn what_the_run_itself_wrote_does_not_make_head_the_base() {
+        let server = Server::new();
+        let scratch = server.clone(&[]);
+        scratch.write("one", "2\n");
+        let report = [scratch.root.join("one")];
+        let began = Some(std::time::SystemTime::UNIX_EPOCH);
+        for clutter in [
+            Clutter::new(&scratch.root, &report, None),
+            Clutter::new(&scratch.root, &[], began),
+        ] {
+            let hints = Hints {
+                given: None,
+                variable: NOWHERE,
+                tested: &|_| false,
+                clutter: &clutter,
+            };
+            let found = find_base(&scratch.repository(), &hints).unwrap();
+            assert_eq!(found.source, BaseSource::Parent);
+        }
+    }
+
+    #[test]
+    fn on_the_default_branch_the_ci_may_know_the_commit_before_the_push() {
+        let server = Server::new();
+        let scratch = server.clone(&[]);
+        let event = Scratch::folder();
+        event.write("event", format!("{{\"before\": \"{}\"}}", server.main[0]));
+        let path = event.root.join("event");
+        let variables = [
+            ("GITHUB_EVENT_PATH", path.as_str()),
+            ("CI_COMMIT_BEFORE_SHA", &server.main[0]),
+        ];
+        for variable in variables {
+            let source = BaseSource::Before {
+                variable: variable.0,
+                standing: Standing::Pushed,
+            };
+            let expected = base(&server.main[0], source, &server.main[0]);
+            assert_eq!(find_in_ci(&scratch, &[variable]).unwrap(), expected);
+        }
+        // On another branch it says nothing: the branch may have been pushed several times.
+        scratch.git(&["checkout", "--quiet", "feature"]);
+        let expected = left(&server.main[1], Some("feature"), "origin/main");
+        assert_eq!(find_in_ci(&scratch, &variables).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_commit_that_is_not_before_head_is_none_that_the_ci_knows() {
+        let server = Server::new();
+        let scratch = server.clone(&[]);
+        let feature = scratch.git(&["rev-parse", "origin/feature"]);
+        let absent = "0123456789012345678901234567890123456789";
+        for value in [absent, &feature, &server.main[2]] {
+            let gitlab = [("CI_COMMIT_BEFORE_SHA", value)];
+            let found = find_in_ci(&scratch, &gitlab).unwrap();
+            assert_eq!(found.source, BaseSource::Parent, "{value}");
+        }
+        let jenkins = [
+            ("GIT_PREVIOUS_SUCCESSFUL_COMMIT", absent),
+            ("GIT_PREVIOUS_COMMIT", &server.main[0]),
+        ];
+        assert_eq!(
+            find_in_ci(&scratch, &jenkins).unwrap().commit,
+            server.main[0]
+        );
+    }
+
+    #[test]
+    fn on_the_default_branch_the_history_may_know_a_commit_that_was_run() {
+        let server = Server::new();
+        let tested = |scratch: &Scratch, known: &dyn Fn(&str) -> bool| {
+            let hints = Hints {
+                given: None,
+                variable: NOWHERE,
+                tested: known,
+                clutter: &Clutter::default(),
+            };
+            find_base(&scratch.repository(), &hints).unwrap()
+        };
+        let first = &server.main[0];
+        let scratch = server.clone(&[]);
+        let expected = base(first, BaseSource::Tested, first);
+        assert_eq!(tested(&scratch, &|commit| commit == first), expected);
+        // HEAD itself is not before HEAD, and the nearest goes first.
+        assert_eq!(tested(&scratch, &|_| true).commit, server.main[1]);
+        // What came by a merge was never the branch.
+        scratch.git(&["checkout", "--quiet", "--detach", "origin/main"]);
+        scratch.git(&["merge", "--quiet", "--no-edit", "origin/feature"]);
+        scratch.git(&["push", "--quiet", "origin", "HEAD:refs/heads/next"]);
+        scratch.git(&["branch", "--force", "main", "HEAD"]);
+        scratch.git(&["checkout", "--quiet", "main"]);
+        scratch.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+        let feature = scratch.git(&["rev-parse", "origin/feature"]);
+        let found = tested(&scratch, &|commit| commit == feature);
+        assert_eq!(found, base(&server.main[2], BaseSource::Parent, "HEAD^"));
+    }
+
+    #[test]
+    fn a_tag_may_have_the_name_of_a_branch() {
+        let server = Server::new();
+        let scratch = server.clone(&[]);
+        for name in ["main", "feature"] {
+            scratch.git(&["tag", name, &server.main[0]]);
+        }
+        let parent = base(&server.main[1], BaseSource::Parent, "HEAD^");
+        assert_eq!(find(&scratch, None).unwrap(), parent);
+        let track = ["checkout", "--quiet", "-b", "feature", "origin/feature"];
+        scratch.git(&track);
+        let expected = left(&server.main[1], Some("feature"), "origin/main");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_upstream_that_is_gone_is_none() {
         let server = Server::new();
         let scratch = server.clone(&[]);
         scratch.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
@@ -770,21 +1052,87 @@ mod tests {
     }
 
     #[test]
+    fn a_submodule_has_a_base_of_its_own() {
+        let server = Server::new();
+        let scratch = Scratch::new();
+        scratch.commit();
+        let url = format!("file://{}", server.scratch.root);
+        let add = [
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "add",
+        ];
+        scratch.git(&[&add[..], &[url.as_str(), "library"]].concat());
+        let around = scratch.commit();
+        scratch.git(&["-C", "library", "checkout", "--quiet", "--detach"]);
+        let library = Repository::find(&scratch.root.join("library"));
+        let hints = Hints {
+            given: None,
+            variable: NOWHERE,
+            tested: &|_| false,
+            clutter: &Clutter::default(),
+        };
+        let found = find_base(&library.unwrap().unwrap(), &hints).unwrap();
+        assert_eq!(found, base(&server.main[1], BaseSource::Parent, "HEAD^"));
+        // Around it, files that it does not track move nothing, and those that it tracks do.
+        scratch.write("library/untracked", "1\n");
+        assert_eq!(find(&scratch, None).unwrap().source, BaseSource::Parent);
+        scratch.write("library/one", "2\n");
+        assert_eq!(
+            find(&scratch, None).unwrap(),
+            base(&around, BaseSource::Head, "HEAD")
+        );
+    }
+
+    #[test]
+    fn a_clone_of_a_single_branch_is_told_how_to_get_the_default_one() {
+        let server = Server::new();
+        let all = "origin +refs/heads/*:refs/remotes/origin/* && git remote set-head origin --auto";
+        let scratch = server.clone(&["--single-branch", "--branch=feature"]);
+        let command = format!("git fetch {all}");
+        bring(&scratch, find(&scratch, None).unwrap_err(), &command);
+        let expected = left(&server.main[1], Some("feature"), "origin/main");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        let scratch = server.clone(&["--depth=1", "--branch=feature"]);
+        let command = format!("git fetch --unshallow {all}");
+        deepen(&scratch, find(&scratch, None).unwrap_err(), &command);
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        // A CI that knows its name asks for less.
+        let gitlab = [("CI_DEFAULT_BRANCH", "main")];
+        let scratch = server.clone(&["--depth=1", "--branch=feature"]);
+        let error = find_in_ci(&scratch, &gitlab).unwrap_err();
+        deepen(&scratch, error, FETCH_MAIN);
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+    }
+
+    #[test]
     fn a_shallow_clone_is_told_how_to_get_the_commit_before_the_last() {
         let server = Server::new();
         let scratch = server.clone(&["--depth=1"]);
         let expected = format!("git fetch --deepen=1 origin {}", server.main[2]);
         deepen(&scratch, find(&scratch, None).unwrap_err(), &expected);
         assert_eq!(find(&scratch, None).unwrap().commit, server.main[1]);
+    }
+
+    #[test]
+    fn a_shallow_checkout_on_no_branch_is_told_how_to_get_the_default_one() {
+        let server = Server::new();
         let scratch = server.checkout_of_merge();
-        let expected = format!("git fetch --deepen=1 origin {}", server.merge);
-        deepen(&scratch, find(&scratch, None).unwrap_err(), &expected);
-        assert_eq!(find(&scratch, None).unwrap().commit, server.main[2]);
+        let expected = "git fetch --unshallow origin +refs/heads/*:refs/remotes/origin/* \
+                        && git remote set-head origin --auto";
+        deepen(&scratch, find(&scratch, None).unwrap_err(), expected);
+        let expected = left(&server.main[2], None, "origin/main");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
     }
 
     #[test]
     fn a_shallow_branch_is_told_how_to_meet_its_upstream() {
         let server = Server::new();
+        let scratch = server.clone(&["--depth=1", "--no-single-branch", "--branch=feature"]);
+        deepen(&scratch, find(&scratch, None).unwrap_err(), FETCH_MAIN);
+        assert_eq!(find(&scratch, None).unwrap().commit, server.main[1]);
         let scratch = server.clone(&["--depth=1", "--no-single-branch", "--branch=feature"]);
         scratch.git(&["branch", "--quiet", "--set-upstream-to=origin/main"]);
         deepen(&scratch, find(&scratch, None).unwrap_err(), FETCH_MAIN);
@@ -792,7 +1140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_commit_has_none_before_it() {
+    fn before_a_first_commit_there_is_none_and_it_is_the_base_itself() {
         let scratch = Scratch::new();
         assert!(matches!(
             find(&scratch, None).unwrap_err(),
@@ -802,17 +1150,14 @@ mod tests {
             find_in_ci(&scratch, &TO_MAIN).unwrap_err(),
             BaseError::NoCommits
         ));
-        let first = scratch.commit();
-        assert!(matches!(
-            find(&scratch, None).unwrap_err(),
-            BaseError::NoParent
-        ));
-        let shallow = Scratch::clone_of(&scratch, &["--depth=1"]);
-        assert!(matches!(
-            find(&shallow, None).unwrap_err(),
-            BaseError::NoParent
-        ));
         scratch.write("a", "1\n");
+        let first = scratch.commit();
+        scratch.write("b", "1\n");
+        let found = base(&first, BaseSource::First, "HEAD");
+        assert_eq!(find(&scratch, None).unwrap(), found);
+        let shallow = Scratch::clone_of(&scratch, &["--depth=1"]);
+        assert_eq!(find(&shallow, None).unwrap(), found);
+        scratch.write("a", "2\n");
         assert_eq!(find(&scratch, None).unwrap().commit, first);
     }
 }

@@ -13,11 +13,12 @@ use std::process::Stdio;
 use camino::Utf8Path;
 use unflake_core::change::{ChangeKind, ChangedFile, Lines};
 
+use crate::clutter::{Clutter, NAMES, Sieve};
 use crate::git::{GitError, Repository, text};
 use crate::patch::{self, Entry};
 
 /// Options that make `git diff` say the same whatever the user's configuration.
-const DIFF: [&str; 17] = [
+const DIFF: [&str; 15] = [
     "diff",
     "--raw",
     "-z",
@@ -30,24 +31,18 @@ const DIFF: [&str; 17] = [
     "--no-color",
     "--no-ext-diff",
     "--no-textconv",
-    // A submodule with changes of its own counts, whatever `.gitmodules` says.
-    "--ignore-submodules=none",
     "--submodule=short",
     "--src-prefix=a/",
     "--dst-prefix=b/",
-    "--end-of-options",
 ];
 
-/// Files that git neither tracks nor ignores. Our own folder is no change of the user's, and bytecode is
-/// none beside that of its source.
-const UNTRACKED: [&str; 6] = [
-    "ls-files",
-    "-z",
-    "--others",
-    "--exclude-standard",
-    "--exclude=.unflake/",
-    "--exclude=__pycache__/",
-];
+/// A submodule with changes of its own counts, whatever `.gitmodules` says.
+const ALL_OF_SUBMODULES: &str = "--ignore-submodules=none";
+/// The same, except for files in it that it does not track.
+const TRACKED_IN_SUBMODULES: &str = "--ignore-submodules=untracked";
+
+/// Files that git neither tracks nor ignores.
+const UNTRACKED: [&str; 4] = ["ls-files", "-z", "--others", "--exclude-standard"];
 
 /// The mode of a repository inside a repository.
 const SUBMODULE: &str = "160000";
@@ -56,26 +51,37 @@ const SUBMODULE: &str = "160000";
 const LOOKED_AT: usize = 8000;
 
 /// All files that differ between a commit and the work tree, by path: staged or not, and untracked
-/// ones that are not ignored.
+/// ones that are neither ignored nor clutter.
 ///
 /// A file that git takes for binary, also by a `-diff` attribute, is listed without lines. So is one
 /// with another mode and the same content, and an untracked one that cannot be read.
 ///
 /// A name that is not UTF-8 is an error: a path with a mark in it would never equal what a test used,
 /// and the test would be called flaky for it.
-pub fn changes_since(repository: &Repository, commit: &str) -> Result<Vec<ChangedFile>, GitError> {
+pub fn changes_since(
+    repository: &Repository,
+    commit: &str,
+    clutter: &Clutter,
+) -> Result<Vec<ChangedFile>, GitError> {
     let mut files = BTreeMap::new();
-    for (name, entry) in diff(repository, commit)? {
+    for (name, entry) in diff(repository, commit, ALL_OF_SUBMODULES)? {
         if let Some(kind) = kind(&entry) {
             let lines = match kind {
                 ChangeKind::Added | ChangeKind::Modified => entry.lines,
                 ChangeKind::Deleted | ChangeKind::Submodule => Vec::new(),
             };
             let path = text(name)?;
-            files.insert(path.clone(), ChangedFile { path, kind, lines });
+            if !clutter.is_report(&path) {
+                files.insert(path.clone(), ChangedFile { path, kind, lines });
+            }
         }
     }
+    let mut sieve = Sieve::new(clutter, repository.root());
     for path in untracked(repository)? {
+        // What the commit tracks is the user's, even if the index no longer has it.
+        if !files.contains_key(&path) && !sieve.keeps(&path) {
+            continue;
+        }
         let Some(mut file) = look_at(repository.root(), &path) else {
             continue;
         };
@@ -89,14 +95,38 @@ pub fn changes_since(repository: &Repository, commit: &str) -> Result<Vec<Change
 }
 
 /// Whether the work tree differs from a commit, as [`changes_since`] sees it.
-pub fn is_dirty(repository: &Repository, commit: &str) -> Result<bool, GitError> {
-    let entries = diff(repository, commit)?;
-    let is_changed = entries.values().any(|entry| kind(entry).is_some());
-    Ok(is_changed || !untracked(repository)?.is_empty())
+pub fn is_dirty(
+    repository: &Repository,
+    commit: &str,
+    clutter: &Clutter,
+) -> Result<bool, GitError> {
+    Ok(!changes_since(repository, commit, clutter)?.is_empty())
 }
 
-fn diff(repository: &Repository, commit: &str) -> Result<patch::Entries, GitError> {
-    let arguments: Vec<&str> = DIFF.into_iter().chain([commit, "--"]).collect();
+/// Whether tracked files differ from a commit, otherwise than by what this run wrote.
+pub(crate) fn has_tracked_changes(
+    repository: &Repository,
+    commit: &str,
+    clutter: &Clutter,
+) -> Result<bool, GitError> {
+    for (name, entry) in diff(repository, commit, TRACKED_IN_SUBMODULES)? {
+        let path = text(name)?;
+        let is_ours =
+            clutter.is_report(&path) || clutter.is_written_by_run(&repository.root().join(&path));
+        if kind(&entry).is_some() && !is_ours {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn diff(
+    repository: &Repository,
+    commit: &str,
+    submodules: &str,
+) -> Result<patch::Entries, GitError> {
+    let rest = [submodules, "--end-of-options", commit, "--"];
+    let arguments: Vec<&str> = DIFF.into_iter().chain(rest).collect();
     let mut running = repository.start(&arguments, Stdio::null())?;
     let entries = patch::read_patch(&mut running.stdout);
     running.finish(entries)
@@ -117,7 +147,7 @@ fn kind(entry: &Entry) -> Option<ChangeKind> {
 }
 
 fn untracked(repository: &Repository) -> Result<Vec<String>, GitError> {
-    let names = repository.run(&UNTRACKED)?;
+    let names = repository.run(&[&UNTRACKED[..], &NAMES].concat())?;
     let names = names.split(|byte| *byte == 0).filter(|it| !it.is_empty());
     names.map(|name| text(name.to_vec())).collect()
 }
@@ -181,9 +211,7 @@ mod tests {
     fn changes(scratch: &Scratch, commit: &str) -> Vec<String> {
         let index = scratch.root.join(".git/index");
         let before = fs::read(&index).ok();
-        let files = changes_since(&scratch.repository(), commit).unwrap();
-        let is_dirty = is_dirty(&scratch.repository(), commit).unwrap();
-        assert_eq!(is_dirty, !files.is_empty());
+        let files = changes_since(&scratch.repository(), commit, &Clutter::default()).unwrap();
         assert!(fs::read(&index).ok() == before, "the index was written");
         let shown = files.iter().map(|file| {
             let lines = file.lines.iter();
@@ -506,7 +534,8 @@ mod tests {
             return;
         }
         for how in ["untracked", "tracked"] {
-            let error = changes_since(&scratch.repository(), &base).unwrap_err();
+            let error =
+                changes_since(&scratch.repository(), &base, &Clutter::default()).unwrap_err();
             let message = error.to_string();
             assert_eq!(message, "the name of `caf\u{fffd}` is not UTF-8", "{how}");
             scratch.git(&["add", "--all"]);
@@ -566,7 +595,7 @@ mod tests {
         let repository = Repository::find(&scratch.root.join("project"))
             .unwrap()
             .unwrap();
-        let files = changes_since(&repository, &base).unwrap();
+        let files = changes_since(&repository, &base, &Clutter::default()).unwrap();
         assert_eq!(files[0].path, "b");
     }
 
@@ -615,7 +644,8 @@ mod tests {
         let scratch = Scratch::new();
         scratch.commit();
         for commit in ["nothing", "--output=leak"] {
-            let error = changes_since(&scratch.repository(), commit).unwrap_err();
+            let error =
+                changes_since(&scratch.repository(), commit, &Clutter::default()).unwrap_err();
             assert!(matches!(error, GitError::Failed { .. }), "{error:?}");
         }
         assert!(!scratch.root.join("leak").exists());

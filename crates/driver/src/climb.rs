@@ -15,10 +15,8 @@ use unflake_core::event::{Event, Note};
 use unflake_core::ladder::{Place, Stage, Step};
 use unflake_core::test::TestId;
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
-use unflake_core::verdict::Verdict;
 
 use crate::asked::Asked;
-use crate::comparing::watch;
 use crate::happening::Happening;
 use crate::protocol::{Command, Name, Target};
 use crate::session::{Halt, Mould, Session};
@@ -61,16 +59,11 @@ impl Session {
     /// Makes the trials of one suspect that belong to this sweep.
     fn climb_one(&mut self, at: usize, sweep: Sweep) -> Result<(), Halt> {
         let mut fresh = None;
-        while !self.suspects[at].is_judged {
+        while self.suspects[at].verdict.is_none() {
             let (rung, place) = match self.step(&self.suspects[at], self.stage(at)) {
                 Step::Rerun(rung, place) => (rung, place),
-                Step::Conclude(Verdict::Broken(_)) => {
-                    let (verdict, comparison) = self.compare(at)?;
-                    self.judge(at, verdict, comparison);
-                    break;
-                }
                 Step::Conclude(verdict) => {
-                    self.judge(at, verdict, None);
+                    self.settle(at, verdict);
                     break;
                 }
                 Step::Wait => unreachable!("after the suite there is nothing to wait for"),
@@ -88,6 +81,7 @@ impl Session {
                 Place::LastVm => self.try_in(at, rung, last_vm, since)?,
                 Place::CheapestVm => self.in_fork(at, rung, &mut fresh)?,
                 Place::NewInterpreter => self.in_interpreter(at, rung, &mut fresh)?,
+                Place::OtherSeed => self.with_other_seed(at, &mut fresh)?,
             };
             let worker = self.suspects[at].worker.clone();
             self.record(trial, worker);
@@ -118,7 +112,9 @@ impl Session {
             Place::SuiteVm => Sweep::SuiteVms,
             Place::CheapestVm if self.can_fork() => Sweep::Forks,
             Place::LastVm if last_birth == Some(Birth::Fork) => Sweep::Forks,
-            Place::LastVm | Place::CheapestVm | Place::NewInterpreter => Sweep::Interpreters,
+            Place::LastVm | Place::CheapestVm | Place::NewInterpreter | Place::OtherSeed => {
+                Sweep::Interpreters
+            }
         }
     }
 
@@ -145,17 +141,29 @@ impl Session {
         self.in_interpreter(at, rung, fresh)
     }
 
+    /// A trial in a new interpreter whose hashes have another seed.
+    fn with_other_seed(&mut self, at: usize, fresh: &mut Option<VmId>) -> Result<Trial, Halt> {
+        let trials = self.suspects[at].trials.iter();
+        let tried = trials.filter(|trial| trial.rung == Rung::OtherSeed).count();
+        let own = self.wish.project.clone();
+        self.wish.project = own.clone().with_other_seed(tried);
+        let trial = self.in_interpreter(at, Rung::OtherSeed, fresh);
+        self.wish.project = own;
+        trial
+    }
+
     /// A copy of the mould that is ready for a test; `None` if there can be none.
     fn make_fork(&mut self, since: Instant) -> Result<Option<VmId>, Halt> {
         let Mould::Vm(mould) = self.mould else {
             return Ok(None);
         };
+        self.learn_chance()?;
         while !self.fleet.has_greeted(mould) && self.fleet.vm(mould).is_some() {
             if let Happening::Deadline = self.next(Some(since + FORK_PATIENCE))? {
                 self.fleet.kill(mould);
             }
         }
-        let vm = self.fleet.fork(mould)?;
+        let vm = self.fleet.fork(mould, self.redraw())?;
         let why = loop {
             match self.next(Some(since + FORK_PATIENCE))? {
                 Happening::Cloned(cloned) if cloned == vm => return Ok(Some(vm)),
@@ -188,23 +196,11 @@ impl Session {
         let whole = self.wish.project.start(true, &suite.replay);
         let mut trouble = None;
         for start in [alone.flatten(), Some(whole)].into_iter().flatten() {
-            let watched = self.begin_watch(at, rung);
-            let vm = self.spawn(if watched.is_some() {
-                watch(start)
-            } else {
-                start
-            })?;
-            if watched.is_some() {
-                self.watched_vms.insert(vm);
-            }
+            let vm = self.spawn(start)?;
             match self.await_test(at, vm)? {
                 None => {
                     *fresh = Some(vm);
-                    let trial = self.try_in(at, rung, vm, since);
-                    if let Some(watched) = watched {
-                        self.end_watch(at, vm, &watched);
-                    }
-                    return trial;
+                    return self.try_in(at, rung, vm, since);
                 }
                 Some(said) => {
                     self.leave(Some(vm))?;
@@ -214,7 +210,7 @@ impl Session {
         }
         let (vm, said) = trouble.expect("the whole suite is always tried");
         let asked = self.ask(test, rung, vm, since);
-        Ok(asked.not_run("a new interpreter could not collect this test", &said))
+        Ok(asked.not_collected(&said))
     }
 
     pub(crate) fn say_why_no_fork(&mut self) {
@@ -232,7 +228,7 @@ impl Session {
         at: usize,
         rung: Rung,
         vm: VmId,
-        since: Instant,
+        mut since: Instant,
     ) -> Result<Trial, Halt> {
         let test = self.suspects[at].test.clone();
         let before = match rung {
@@ -246,6 +242,9 @@ impl Session {
             | Rung::Fresh
             | Rung::Look
             | Rung::Confirm
+            | Rung::OtherSeed
+            | Rung::InOrder
+            | Rung::Alone
             | Rung::Base
             | Rung::Report
             | Rung::Once(_)
@@ -256,10 +255,19 @@ impl Session {
             let next = before.get(place + 1).unwrap_or(&test);
             let asked = self.ask(one.clone(), rung, vm, since);
             let trial = self.rerun(&asked, Some(next), place > 0, limit)?;
-            let one = one.clone();
-            self.tell(Event::Prepared { test: one, vm });
+            let is_own = *one == test;
+            if !is_own {
+                let one = one.clone();
+                self.tell(Event::Prepared { test: one, vm });
+            }
             if trial.outcome.ends_vm() {
                 return Ok(Trial { test, ..trial });
+            }
+            if is_own {
+                // The suspect's own run is evidence like any other.
+                let worker = self.suspects[at].worker.clone();
+                self.record(trial, worker);
+                since = Instant::now();
             }
         }
         let asked = self.ask(test, rung, vm, since);
@@ -326,13 +334,15 @@ impl Session {
     pub(crate) fn ask(&mut self, test: TestId, rung: Rung, vm: VmId, since: Instant) -> Asked {
         let birth = self.fleet.vm(vm).map_or(Birth::Exec, |vm| vm.birth);
         self.tell_start(&test, vm, rung);
+        let is_other = self.is_other_test(&test, vm, rung);
         let is_rebuilt = self.rebuilt.contains(&(vm, self.file_of(&test).to_owned()));
         Asked {
             test,
             rung,
             vm,
             birth,
-            is_watched: self.watched_vms.contains(&vm),
+            is_watched: self.is_watching,
+            is_other,
             before: self.fleet.count_trial(vm),
             fixtures: if is_rebuilt {
                 Fixtures::Rebuilt

@@ -98,6 +98,7 @@ impl Session {
                 setting: Setting::Confirm,
                 between: Some(between),
                 is_apart: true,
+                is_brief: false,
             };
             let test_at = |at: &usize| vec![self.suspects[*at].test.clone()];
             let groups: Vec<Vec<TestId>> = open.iter().map(test_at).collect();
@@ -138,6 +139,7 @@ impl Session {
                 setting: Setting::Together,
                 between: Some(between),
                 is_apart: true,
+                is_brief: false,
             };
             let parts = open.chunks(open.len().div_ceil(count));
             let test_at = |at: &usize| self.suspects[*at].test.clone();

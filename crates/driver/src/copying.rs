@@ -1,6 +1,6 @@
 //! Files and folders copied with their times and modes.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -32,17 +32,18 @@ pub(crate) fn copy_tree(
     from: &Path,
     to: &Path,
     load: &mut Load,
-    is_left_out: fn(&Path) -> bool,
+    is_left_out: &dyn Fn(&Path, &Metadata) -> bool,
 ) -> Result<(), CopyTrouble> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (source, target) = (entry.path(), to.join(entry.file_name()));
         let data = source.symlink_metadata()?;
+        if is_left_out(&source, &data) {
+            continue;
+        }
         if data.is_dir() {
-            if !is_left_out(&source) {
-                copy_tree(&source, &target, load, is_left_out)?;
-            }
+            copy_tree(&source, &target, load, is_left_out)?;
             continue;
         }
         load.bytes += data.len();

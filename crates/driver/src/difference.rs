@@ -1,21 +1,24 @@
 //! What differs between the base and the work tree, read once in a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::blame;
 use unflake_core::change::{Change, ChangeKind, ChangedFile, Source};
-use unflake_core::comparison;
 use unflake_core::rules::Rules;
 
-use crate::base::{Base, BaseError, BaseSource, find_base};
+use crate::base::{Base, BaseError, BaseSource, Hints, find_base};
+use crate::blame::renames::moved_files;
 use crate::blob::texts_at;
 use crate::blocks::compare_sources;
 use crate::changes::changes_since;
+use crate::ci_push::Standing;
+use crate::clutter::Clutter;
 use crate::git::{GitError, Repository};
-use crate::memory::Memory;
+use crate::memory::{Memory, Tested};
 
 /// What the user wants to know about the latest changes.
 #[derive(Clone, Debug)]
@@ -28,17 +31,33 @@ pub struct Against {
     pub check_base: CheckBase,
     /// Whether the user asked for it, so that it must work or be an error.
     pub is_required: bool,
+    /// How long it may take to find out whose failures these are; `None` leaves it to the suite's own time.
+    pub budget: Option<Duration>,
+    /// A command that makes the checkout of the base ready to run.
+    pub setup: Option<String>,
     /// What is known of earlier runs.
     pub memory: Option<Memory>,
+    /// Which commits are known to have been run.
+    pub tested: Option<Tested>,
+    /// Reports that the run reads or writes: they are no changes.
+    pub reports: Vec<Utf8PathBuf>,
+    /// When the run began: untracked files that were written later are its own, and no changes.
+    pub run_began: Option<SystemTime>,
+}
+
+impl Against {
+    fn clutter(&self, repository: &Repository) -> Clutter {
+        Clutter::new(repository.root(), &self.reports, self.run_began)
+    }
 }
 
 /// Whether tests are run at the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckBase {
-    /// Each that failed every time.
+    /// Without a limit of time.
     Always,
-    /// While it costs little.
-    WhenCheap,
+    /// Within the budget.
+    WithinBudget,
     /// None.
     Never,
 }
@@ -46,14 +65,14 @@ pub enum CheckBase {
 /// What differs between the base and the work tree.
 pub(crate) struct Difference {
     pub(crate) repository: Repository,
-    pub(crate) base: comparison::Base,
+    pub(crate) base: blame::Base,
     pub(crate) changes: Vec<Change>,
     /// The files that git knows in the work tree, new ones included.
     pub(crate) known: BTreeSet<String>,
+    /// The old paths of files that git sees as moved, by their new ones.
+    pub(crate) moved: BTreeMap<String, String>,
     /// Those among them that git is told not to look at, by `assume-unchanged` or `skip-worktree`.
     pub(crate) hidden: BTreeSet<String>,
-    /// When the base was committed.
-    pub(crate) base_time: SystemTime,
 }
 
 /// Why it is not known what differs.
@@ -113,7 +132,8 @@ impl Difference {
         workshop: &Workshop<'_>,
     ) -> Result<Self, DifferenceError> {
         let base = choose_base(&repository, against)?;
-        let files = changes_since(&repository, &base.commit)?;
+        let clutter = against.clutter(&repository);
+        let files = changes_since(&repository, &base.commit, &clutter)?;
         let listed = repository.run(&["ls-files", "-v", "-z"])?;
         let (mut known, mut hidden) = (BTreeSet::new(), BTreeSet::new());
         for line in names(&listed) {
@@ -124,40 +144,61 @@ impl Difference {
             }
         }
         known.extend(files.iter().map(|file| file.path.clone()));
-        let seconds = repository.run(&["show", "-s", "--format=%ct", &base.commit])?;
-        let seconds = String::from_utf8_lossy(&seconds).trim().parse();
-        let base_time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.unwrap_or_default());
+        let moved = moved_files(&repository, &base.commit);
         let changes = describe_changes(&repository, &base.commit, files, workshop)?;
         Ok(Self {
-            base: comparison::Base {
+            base: blame::Base {
                 what: describe(&base),
                 commit: base.commit,
             },
             repository,
             changes,
+            moved,
             known,
             hidden,
-            base_time,
         })
     }
 }
 
-/// The base of a work tree, by what the user or the CI says.
+/// The base of a work tree, by what the user, the CI or the history says.
 pub fn choose_base(repository: &Repository, against: &Against) -> Result<Base, BaseError> {
-    let variable = |name: &str| std::env::var(name).ok();
-    find_base(repository, against.base.as_deref(), &variable)
+    let is_tested = |commit: &str| {
+        let tested = against.tested.as_ref();
+        tested.is_some_and(|tested| tested.holds(commit))
+    };
+    let hints = Hints {
+        given: against.base.as_deref(),
+        variable: &|name: &str| std::env::var(name).ok(),
+        tested: &is_tested,
+        clutter: &against.clutter(repository),
+    };
+    find_base(repository, &hints)
 }
 
+/// Which commit the base is, and why, in words.
 fn describe(base: &Base) -> String {
     let wanted = &base.wanted;
-    match base.source {
+    match &base.source {
         BaseSource::Given => wanted.clone(),
         BaseSource::PullRequest { variable } => {
             format!("where the pull request left {wanted} ({variable})")
         }
-        BaseSource::Upstream => format!("where the branch left {wanted}"),
-        BaseSource::Head => "HEAD: the work tree has uncommitted changes".to_owned(),
-        BaseSource::Parent => "HEAD^: the work tree is clean".to_owned(),
+        BaseSource::Left { branch } => {
+            let branch = branch.as_deref().unwrap_or("HEAD");
+            format!("where {branch} left {wanted}")
+        }
+        BaseSource::Unpushed { branch } => {
+            format!("where {branch} left {wanted}: the commits since are not pushed")
+        }
+        BaseSource::Head => "HEAD: tracked files have uncommitted changes".to_owned(),
+        BaseSource::Before { variable, standing } => match standing {
+            Standing::Pushed => format!("the commit before the push ({variable})"),
+            Standing::Built => format!("the last commit that was built ({variable})"),
+            Standing::Passed => format!("the last commit that passed ({variable})"),
+        },
+        BaseSource::Tested => "the last commit before HEAD that was run here".to_owned(),
+        BaseSource::Parent => "HEAD^, the commit before the last".to_owned(),
+        BaseSource::First => "HEAD, the first commit".to_owned(),
     }
 }
 
@@ -252,7 +293,12 @@ mod tests {
             rules: Rules::default(),
             check_base: CheckBase::Never,
             is_required: true,
+            budget: None,
+            setup: None,
             memory: None,
+            tested: None,
+            reports: Vec::new(),
+            run_began: None,
         };
         let folder = tempfile::tempdir().unwrap();
         let workshop = Workshop {
@@ -283,5 +329,67 @@ mod tests {
         assert_eq!(folders("old/deep/gone.txt"), ["old/deep", "old"]);
         assert_eq!(folders("new/deep/came.txt"), ["new/deep", "new", ""]);
         assert_eq!(folders("old/beside.txt"), ["old"]);
+    }
+
+    #[test]
+    fn a_base_is_described_in_words() {
+        let branch = |name: &str| Some(name.to_owned());
+        let left = |branch| BaseSource::Left { branch };
+        let unpushed = BaseSource::Unpushed {
+            branch: "main".to_owned(),
+        };
+        let before = |variable, standing| BaseSource::Before { variable, standing };
+        let variable = "GITHUB_BASE_REF";
+        let cases = [
+            (BaseSource::Given, "origin/main"),
+            (
+                BaseSource::PullRequest { variable },
+                "where the pull request left origin/main (GITHUB_BASE_REF)",
+            ),
+            (left(branch("feature")), "where feature left origin/main"),
+            (left(None), "where HEAD left origin/main"),
+            (
+                unpushed,
+                "where main left origin/main: the commits since are not pushed",
+            ),
+            (
+                BaseSource::Head,
+                "HEAD: tracked files have uncommitted changes",
+            ),
+            (
+                before("GITHUB_EVENT_PATH", Standing::Pushed),
+                "the commit before the push (GITHUB_EVENT_PATH)",
+            ),
+            (
+                before("GIT_PREVIOUS_COMMIT", Standing::Built),
+                "the last commit that was built (GIT_PREVIOUS_COMMIT)",
+            ),
+            (
+                before("CIRRUS_LAST_GREEN_CHANGE", Standing::Passed),
+                "the last commit that passed (CIRRUS_LAST_GREEN_CHANGE)",
+            ),
+            (
+                BaseSource::Tested,
+                "the last commit before HEAD that was run here",
+            ),
+            (BaseSource::Parent, "HEAD^, the commit before the last"),
+        ];
+        for (source, expected) in cases {
+            let base = Base {
+                commit: String::new(),
+                source,
+                wanted: "origin/main".to_owned(),
+            };
+            assert_eq!(describe(&base), expected);
+        }
+    }
+
+    #[test]
+    fn without_changes_the_list_is_empty() {
+        let scratch = Scratch::new();
+        scratch.write("a", "");
+        scratch.commit();
+        scratch.write(".venv/pyvenv.cfg", "");
+        assert!(read(&scratch).changes.is_empty());
     }
 }

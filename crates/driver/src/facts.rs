@@ -8,11 +8,12 @@ use std::fs;
 use std::io;
 use std::time::SystemTime;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use serde_json::Value;
 use unflake_core::change::is_python;
 use unflake_core::usage::{Asked, FileUse, Native, Usage};
 
+use crate::generated::is_generated;
 use crate::places::{Places, Way};
 use crate::program::unfollowed_programs;
 
@@ -26,8 +27,7 @@ pub(crate) struct Facts {
     code: BTreeSet<(String, u32)>,
     /// The constants of sources, which a compiler copies into others.
     constants: BTreeMap<String, String>,
-    /// The search path of modules as it was at first, then all that was on it ever.
-    first_path: Vec<String>,
+    /// All that was on the search path of modules ever.
     search_path: BTreeSet<String>,
     /// The modules that were looked for, each with its folders; none means the search path.
     sought: BTreeSet<(String, Vec<String>)>,
@@ -36,6 +36,8 @@ pub(crate) struct Facts {
     pub(crate) processes: Vec<(i64, i64)>,
     blind: Option<String>,
     is_by_line: bool,
+    /// The processes on this machine that it talked to and did not start.
+    talked: BTreeSet<String>,
     missed: BTreeSet<String>,
 }
 
@@ -72,8 +74,8 @@ pub(crate) struct Ground<'a> {
     pub(crate) known: &'a BTreeSet<String>,
     /// Those among them that git is told not to look at.
     pub(crate) hidden: &'a BTreeSet<String>,
-    /// When the base was made: what is older was not made from the changes.
-    pub(crate) base_time: SystemTime,
+    /// A checkout of the base, if there is one.
+    pub(crate) base_tree: Option<&'a Utf8Path>,
     /// When the run began: what is younger was made by the run.
     pub(crate) run_began: SystemTime,
     /// The changed files that somebody opened meanwhile; `None` if the system did not watch.
@@ -88,7 +90,36 @@ const OPENERS: [&str; 5] = ["ctypes", "ssl", "_dbm", "_gdbm", "_sqlite3"];
 impl Facts {
     /// Reads the file that a watched run has written so far.
     pub(crate) fn read(file: &Utf8Path) -> io::Result<Self> {
+        Ok(Self::of(&fs::read_to_string(file)?))
+    }
+
+    /// The same, as if it had been in `to` and not in `from`.
+    pub(crate) fn read_moved(file: &Utf8Path, from: &Utf8Path, to: &Utf8Path) -> io::Result<Self> {
+        let quoted = |path: &Utf8Path| {
+            let quoted = Value::from(path.as_str()).to_string();
+            quoted.trim_matches('"').to_owned()
+        };
         let text = fs::read_to_string(file)?;
+        Ok(Self::of(&text.replace(&quoted(from), &quoted(to))))
+    }
+
+    /// Adds what another file of the same run holds.
+    pub(crate) fn add(&mut self, more: Self) {
+        self.uses.extend(more.uses);
+        self.modules.extend(more.modules);
+        self.code.extend(more.code);
+        self.constants.extend(more.constants);
+        self.search_path.extend(more.search_path);
+        self.sought.extend(more.sought);
+        self.spawned.extend(more.spawned);
+        self.processes.extend(more.processes);
+        self.blind = self.blind.take().or(more.blind);
+        self.is_by_line |= more.is_by_line;
+        self.talked.extend(more.talked);
+        self.missed.extend(more.missed);
+    }
+
+    fn of(text: &str) -> Self {
         let mut facts = Self::default();
         for line in text.lines() {
             if facts.take(line).is_none() {
@@ -96,7 +127,7 @@ impl Facts {
                 facts.missed.insert(format!("unreadable: {line}"));
             }
         }
-        Ok(facts)
+        facts
     }
 
     /// The constants of a source, if there was such a source.
@@ -138,9 +169,6 @@ impl Facts {
                 self.constants.insert(text(0)?, text(1)?);
             }
             "path" => {
-                if self.first_path.is_empty() {
-                    self.first_path = texts(0);
-                }
                 self.search_path.extend(texts(0));
             }
             "sought" => {
@@ -153,6 +181,9 @@ impl Facts {
             "process" => self.processes.push((number(0)?, number(1)?)),
             "blind" => self.blind = text(0),
             "lines" => self.is_by_line = true,
+            "talked" => {
+                self.talked.insert(text(0)?);
+            }
             "missed" => {
                 self.missed.insert(text(0)?);
             }
@@ -197,38 +228,10 @@ impl Facts {
         reader.usage.unfollowed = unfollowed_programs(&self.spawned, &self.processes);
         reader.usage.blind.clone_from(&self.blind);
         reader.usage.is_by_line = self.is_by_line;
+        reader.usage.talked.clone_from(&self.talked);
         reader.usage.missed.clone_from(&self.missed);
         reader.opened();
         reader.usage
-    }
-
-    /// The folders inside `root` from which a run imports: the search path that it started with, and
-    /// those of modules that were found by other ways.
-    pub(crate) fn import_roots(&self, root: &Utf8Path) -> Vec<Utf8PathBuf> {
-        let is_inside = |folder: &str| {
-            let path = Utf8Path::new(folder);
-            path.starts_with(root) && !folder.contains("/site-packages")
-        };
-        let mut roots: Vec<Utf8PathBuf> = Vec::new();
-        for folder in &self.first_path {
-            // The way to it may lead through a link that the base does not have.
-            let real = Utf8Path::new(folder).canonicalize_utf8();
-            let folder = real.unwrap_or_else(|_| Utf8PathBuf::from(folder));
-            if is_inside(folder.as_str()) {
-                roots.push(folder);
-            }
-        }
-        for (file, name) in &self.modules {
-            let parts = name.split('.').count() + usize::from(file.ends_with("/__init__.py"));
-            let Some(above) = Utf8Path::new(file).ancestors().nth(parts) else {
-                continue;
-            };
-            let is_new = !self.search_path.contains(above.as_str()) && name != "__main__";
-            if is_new && is_inside(above.as_str()) && !roots.iter().any(|root| root == above) {
-                roots.push(above.to_owned());
-            }
-        }
-        roots
     }
 }
 
@@ -265,7 +268,7 @@ impl<'a> Reader<'a> {
         }
         if !self.ground.known.contains(&place) && !place.starts_with(".git/") {
             self.usage.elsewhere.insert(path.to_owned());
-            if self.is_generated(&place) {
+            if is_generated(self.ground, &place) {
                 self.usage.generated.insert(place.clone());
             }
         }
@@ -319,6 +322,10 @@ impl<'a> Reader<'a> {
         for link in &way.links {
             let file = self.usage.files.entry(link.clone()).or_default();
             file.is_read = true;
+            // Nobody knows where it led at the base.
+            if !self.ground.known.contains(link) && is_generated(self.ground, link) {
+                self.usage.generated.insert(link.clone());
+            }
         }
     }
 
@@ -368,25 +375,5 @@ impl<'a> Reader<'a> {
                 self.usage.sought.insert((folder, leaf.to_owned()));
             }
         }
-    }
-
-    /// Whether a file that git does not track may have been made from what changed.
-    fn is_generated(&self, place: &str) -> bool {
-        let is_cache = |part: &str| {
-            let caches = [
-                "__pycache__",
-                ".pytest_cache",
-                ".hypothesis",
-                "site-packages",
-            ];
-            caches.contains(&part) || part.ends_with(".egg-info") || part.ends_with(".dist-info")
-        };
-        // Versions that a build writes are in nearly every test, and hardly ever the cause.
-        if place.split('/').any(is_cache) || place.ends_with("_version.py") {
-            return false;
-        }
-        let written = fs::metadata(self.ground.root.join(place)).and_then(|file| file.modified());
-        // A file that is gone was the run's own.
-        written.is_ok_and(|at| at > self.ground.base_time && at < self.ground.run_began)
     }
 }

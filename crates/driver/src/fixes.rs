@@ -252,6 +252,7 @@ impl Session {
             is_apart: false,
             between: is_own.then_some(Between::Nothing),
             setting: Setting::Ordered,
+            is_brief: false,
         };
         let before = if is_own { &[] } else { &family.culprits[..] };
         let trials = self.run_each(&mut lanes, &[[before, tests].concat()], manner)?;

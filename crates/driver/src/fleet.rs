@@ -18,11 +18,13 @@ use unflake_core::trial::{Birth, VmId};
 use crate::descendants::kill_descendants;
 use crate::happening::{Fate, Happening};
 use crate::hub::{Incoming, Pipes};
-use crate::protocol::{Command, Hello, Message, PROTOCOL, Worker};
+use crate::interrupter::Interrupter;
+use crate::protocol::{Command, Message, PROTOCOL, Worker};
 use crate::pytest::without_framework;
 use crate::stack::read_stack;
 use crate::start_error::StartError;
 use crate::vm::{Vm, describe};
+use crate::wire_hello::Hello;
 
 /// After its process has ended, a VM's last words have this long to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -36,29 +38,28 @@ pub struct Fleet {
     born: u32,
     events: Sender<Event>,
     hello: Option<Hello>,
-}
-
-/// Stops a run from another thread, a signal handler's for example.
-#[derive(Clone)]
-pub struct Interrupter(Sender<Incoming>);
-
-impl Interrupter {
-    /// Asks the run to stop. It does so at once; calling it again changes nothing.
-    pub fn interrupt(&self) {
-        // A run that is over needs no stopping.
-        drop(self.0.send(Incoming::Interrupted));
-    }
+    interrupter: Interrupter,
 }
 
 impl Fleet {
     /// A fleet without VMs, whose first has the number `born`; everything that is worth telling goes to
     /// `events`.
     pub fn new(events: Sender<Event>, born: u32) -> Result<Self, StartError> {
+        Self::with(events, born, Interrupter::default())
+    }
+
+    /// A fleet that stops when another does, and whose VMs have numbers of their own.
+    pub fn beside(&self, events: Sender<Event>, born: u32) -> Result<Self, StartError> {
+        Self::with(events, born, self.interrupter())
+    }
+
+    fn with(events: Sender<Event>, born: u32, stop: Interrupter) -> Result<Self, StartError> {
         let folder = tempfile::Builder::new()
             .prefix("unflake-")
             .tempdir()
             .map_err(StartError::Scratch)?;
         let (sender, queue) = channel();
+        stop.fleets().push(sender.clone());
         Ok(Self {
             folder,
             queue,
@@ -67,12 +68,13 @@ impl Fleet {
             born,
             events,
             hello: None,
+            interrupter: stop,
         })
     }
 
     /// A handle that stops the run.
     pub fn interrupter(&self) -> Interrupter {
-        Interrupter(self.sender.clone())
+        self.interrupter.clone()
     }
 
     /// A private folder that lives as long as the fleet.
@@ -110,17 +112,22 @@ impl Fleet {
         }
     }
 
-    /// Makes a copy of a VM. Next comes `Cloned` or `Unforked`.
-    pub fn fork(&mut self, parent: VmId) -> Result<VmId, StartError> {
+    /// Makes a copy of a VM that draws anew from these generators. Next comes `Cloned` or `Unforked`.
+    pub fn fork(&mut self, parent: VmId, redraw: Vec<String>) -> Result<VmId, StartError> {
         let vm = self.number();
         let output = self.vms.get(&parent).map(|vm| vm.output.clone());
         let copy = Vm::forked(output.unwrap_or_default(), self.make_pipes(vm)?);
         self.vms.insert(vm, copy);
-        self.tell(parent, &Command::Fork { vm: vm.0 });
+        self.tell(parent, &Command::Fork { vm: vm.0, redraw });
         Ok(vm)
     }
 
-    /// The number of a VM that there is not, and never will be.
+    /// The number that the next VM will have.
+    pub(crate) fn next_number(&self) -> u32 {
+        self.born
+    }
+
+    /// The number of a VM that there never will be.
     pub(crate) fn number_unused(&mut self) -> VmId {
         self.number()
     }
@@ -350,8 +357,7 @@ impl Fleet {
         if vm.birth == Birth::Exec {
             return None;
         }
-        let output = vm.output.clone();
-        let how = "ended unexpectedly".to_owned();
+        let (how, output) = ("ended unexpectedly".to_owned(), vm.output.clone());
         self.kill(id);
         Some(Happening::Ended(id, Fate { how, output }))
     }

@@ -5,7 +5,8 @@ use unflake_core::test::{Test, TestId};
 use unflake_core::verdict::Verdict;
 
 use crate::hunt::class_of;
-use crate::session::{Session, Suspect};
+use crate::session::Session;
+use crate::suspect::Suspect;
 
 impl Session {
     /// Whether a finding takes tests of two classes in one VM, where the project gives each its own.

@@ -6,11 +6,11 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::failure::Fingerprint;
 use unflake_core::sequential::Tally;
 use unflake_core::trial::Trial;
 use unflake_core::why::enough::is_enough;
 use unflake_core::why::ledger::{Ledger, Side};
-use unflake_core::why::signature::Signature;
 
 use crate::session::Halt;
 use crate::start_error::StartError;
@@ -31,6 +31,7 @@ pub struct Failures {
 struct Run {
     side: Side,
     message: String,
+    fingerprint: Fingerprint,
     trace: Utf8PathBuf,
 }
 
@@ -89,6 +90,7 @@ impl Bench {
                 self.runs.push(Run {
                     side,
                     message,
+                    fingerprint: Fingerprint::of(&trial.outcome, &trial.account),
                     trace,
                 });
             }
@@ -111,7 +113,7 @@ impl Bench {
 
     /// The failing runs by what failed.
     pub(crate) fn into_failures(self) -> Result<Vec<Failures>, Halt> {
-        by_signature(&self.runs, self.ledger)
+        by_fingerprint(&self.runs, self.ledger)
             .map_err(|error| Halt::from(StartError::Scratch(io::Error::other(error))))
     }
 }
@@ -127,13 +129,15 @@ fn keep_trace(trace: &Utf8Path, keep: &Utf8Path, side: Side) -> io::Result<()> {
 }
 
 /// Failing runs by what failed, each group with the passing runs; `all` has them together.
-fn by_signature(runs: &[Run], all: Ledger) -> Result<Vec<Failures>, TraceError> {
-    let mut groups: Vec<(Signature, Vec<&Run>)> = Vec::new();
+fn by_fingerprint(runs: &[Run], all: Ledger) -> Result<Vec<Failures>, TraceError> {
+    let mut groups: Vec<(&Fingerprint, Vec<&Run>)> = Vec::new();
     for run in runs.iter().filter(|run| run.side == Side::Failing) {
-        let signature = Signature::of(&run.message);
-        match groups.iter_mut().find(|(known, _)| *known == signature) {
+        let known = groups
+            .iter_mut()
+            .find(|(known, _)| **known == run.fingerprint);
+        match known {
             Some((_, group)) => group.push(run),
-            None => groups.push((signature, vec![run])),
+            None => groups.push((&run.fingerprint, vec![run])),
         }
     }
     groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.len()));

@@ -5,7 +5,8 @@ use unflake_core::state::Piece;
 use unflake_core::trial::VmId;
 
 use crate::output::Output;
-use crate::protocol::{Collected, Inability, Parsed};
+use crate::protocol::{Collected, Parsed};
+use crate::wire_hello::Inability;
 use crate::wire_result::{Ran, StopKind};
 use crate::wire_state::WirePlace;
 

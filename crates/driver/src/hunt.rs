@@ -18,7 +18,8 @@ use crate::causes::Family;
 use crate::lane::{Lane, Manner};
 use crate::protocol::Between;
 use crate::run_error::RunError;
-use crate::session::{Halt, Session, Suspect};
+use crate::session::{Halt, Session};
+use crate::suspect::Suspect;
 
 /// What is hunted, and how.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +59,7 @@ impl Session {
             self.finish(first.vm)?;
             return Ok(Ending::Completed);
         }
+        self.learn_chance()?;
         let began = Instant::now();
         let mut lanes = vec![first];
         let found = self.detect(&mut lanes, &tests, hunt)?;
@@ -179,6 +181,7 @@ impl Session {
             setting,
             between: Some(Between::Nothing),
             is_apart: true,
+            is_brief: false,
         };
         found.extend(self.run_twice(lanes, groups, manner)?);
         Ok(found)
@@ -196,8 +199,7 @@ impl Session {
             test,
             worker: None,
             trials: vec![once, again],
-            used: None,
-            used_at_base: None,
+            verdict: None,
             left_behind: Vec::new(),
             dependence: None,
             cause: None,
@@ -265,6 +267,7 @@ impl Session {
             setting,
             between: (setting != Setting::Plain).then_some(Between::Nothing),
             is_apart: false,
+            is_brief: false,
         };
         let trials = self.run_groups(&mut lanes, VecDeque::from([all]), manner)?;
         for suspect in self
@@ -301,6 +304,7 @@ fn in_suite() -> Manner {
         setting: Setting::Suite,
         between: Some(Between::Nothing),
         is_apart: false,
+        is_brief: false,
     }
 }
 
@@ -317,6 +321,9 @@ pub(crate) fn to_pair(once: &Trial, again: &Trial) -> Pair {
         | Rung::AfterItself
         | Rung::Confirm
         | Rung::Replay
+        | Rung::OtherSeed
+        | Rung::InOrder
+        | Rung::Alone
         | Rung::Base
         | Rung::Report => unreachable!("a pair is made of the two runs of a setting"),
     };

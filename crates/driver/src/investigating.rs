@@ -10,13 +10,14 @@ use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::nio::Setting;
 use unflake_core::sequential::Tally;
 use unflake_core::test::TestId;
-use unflake_core::trial::Trial;
+use unflake_core::trial::{Rung, Trial, VmId};
 use unflake_core::why::fuzz::Delays;
 
 use crate::fuzzing::Fuzzed;
 use crate::gathering::{Bench, Failures};
 use crate::lane::{Lane, Manner};
 use crate::neighbours::Beside;
+use crate::project::Project;
 use crate::protocol::Command;
 use crate::run_error::RunError;
 use crate::session::{Halt, Session};
@@ -30,8 +31,6 @@ const BEFORE_DELAYS: u32 = 20;
 const MOST_WITHOUT: u32 = 5;
 /// After so many runs that end in the same way, it is run after other tests.
 const STEADY: u32 = 15;
-/// The variable that fixes Python's hash seed.
-const HASH_SEED: &str = "PYTHONHASHSEED";
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -154,6 +153,7 @@ impl Session {
             }
             Err(Halt::Error(error)) => return Err(error),
         };
+        let varies_hash_seed = self.wish.project.hash_seed().is_some();
         let Gathered {
             bench,
             plain,
@@ -170,7 +170,7 @@ impl Session {
             plain,
             is_enough: bench.is_enough(),
             is_interrupted,
-            varies_hash_seed: varies_hash_seed(),
+            varies_hash_seed,
             beside,
             fuzzed,
             failures: bench.into_failures().map_err(|halt| match halt {
@@ -271,13 +271,8 @@ impl Session {
                 traced(start, &self.place(place.as_ref()), Some(delays.into()))
             }
         };
-        let process = project.process(&self.fleet.folder(), &start);
-        let mut process = process.map_err(StartError::Scratch)?;
-        if varies_hash_seed() {
-            process.env(HASH_SEED, number.to_string());
-        }
-        let vm = self.fleet.spawn(process, Some(start))?;
-        if let Some(output) = self.await_tests(order, None, vm)? {
+        let (vm, said) = self.start_varied(&project, &start, order, number)?;
+        if let Some(output) = said {
             let how = "a new interpreter did not list the test".to_owned();
             let framework = self.wish.project.framework();
             return Err(Halt::Error(RunError::EndedEarly {
@@ -289,6 +284,7 @@ impl Session {
         let mut lane = Lane::new(vm, place, None);
         lane.mark_once()?;
         let manner = Manner {
+            is_brief: false,
             setting: if order.len() > 1 {
                 Setting::Ordered
             } else {
@@ -311,11 +307,32 @@ impl Session {
         let file = self.fleet.folder().join(format!("{}.trace", vm.0));
         Ok((trial, file))
     }
-}
 
-/// Whether runs get hash seeds from us: not where the environment fixes it for real runs too.
-fn varies_hash_seed() -> bool {
-    std::env::var_os(HASH_SEED).is_none_or(|seed| seed.is_empty() || seed == "random")
+    /// Starts an interpreter with a hash seed of its own; what it said if it does not list these tests. If
+    /// its seed gives their names to other tests, another interpreter has the seed of the first.
+    fn start_varied(
+        &mut self,
+        project: &Project,
+        start: &Command,
+        order: &[TestId],
+        number: u32,
+    ) -> Result<(VmId, Option<String>), Halt> {
+        let process = project.process(&self.fleet.folder(), start);
+        let mut process = process.map_err(StartError::Scratch)?;
+        project.vary_hash_seed(&mut process, number);
+        let vm = self.fleet.spawn(process, Some(start.clone()))?;
+        let said = self.await_tests(order, None, vm)?;
+        let is_other = |test: &TestId| self.is_other_test(test, vm, Rung::Fresh);
+        if !order.iter().any(is_other) {
+            return Ok((vm, said));
+        }
+        self.leave(Some(vm))?;
+        let process = project.process(&self.fleet.folder(), start);
+        let process = process.map_err(StartError::Scratch)?;
+        let vm = self.fleet.spawn(process, Some(start.clone()))?;
+        let said = self.await_tests(order, None, vm)?;
+        Ok((vm, said))
+    }
 }
 
 /// The same start, with code of a folder traced.

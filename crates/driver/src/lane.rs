@@ -23,6 +23,8 @@ pub(crate) struct Manner {
     pub(crate) between: Option<Between>,
     /// Whether each group has a copy of the VM to itself.
     pub(crate) is_apart: bool,
+    /// Whether failures need no text but their message.
+    pub(crate) is_brief: bool,
 }
 
 impl Manner {
@@ -32,6 +34,8 @@ impl Manner {
             setting,
             between: None,
             is_apart: true,
+            // A search makes many runs, and shows what it found in new interpreters.
+            is_brief: setting == Setting::Ordered,
         }
     }
 
@@ -56,6 +60,8 @@ pub(crate) struct Lane {
     pub(crate) compares: bool,
     /// What the last comparison showed.
     pub(crate) changed: Vec<Piece>,
+    /// Where a copy writes down what it uses, if it does.
+    pub(crate) facts: Option<String>,
     /// The number of its group.
     pub(crate) group: usize,
     /// The runs that are still to be reported.
@@ -95,6 +101,7 @@ impl Lane {
             next: None,
             compares: false,
             changed: Vec::new(),
+            facts: None,
             group: 0,
             expected: VecDeque::new(),
             copy: None,

@@ -197,16 +197,20 @@ impl Session {
     }
 
     fn tell_group(&mut self, lane: &Lane, manner: Manner) {
+        // Where states are compared, a generator that was drawn anew would be a difference.
+        let is_compared = lane.compares || !lane.restore.is_empty();
+        let redraw = (manner.is_apart && !is_compared).then(|| self.redraw());
         let command = Command::Twice {
             tests: lane.rest().iter().map(Name::from).collect(),
             between: manner.between,
             next: lane.next.as_ref().map(Name::from),
             restore: lane.restore.clone(),
             compare: lane.compares,
-            // A search makes many runs, and shows what it found in new interpreters.
-            brief: manner.is_apart && manner.setting == Setting::Ordered,
+            brief: manner.is_apart && manner.is_brief,
             apart: manner.is_apart,
+            usage: lane.facts.clone(),
             reload: manner.setting == Setting::Reloaded,
+            redraw: redraw.unwrap_or_default(),
             branches: Vec::new(),
         };
         self.fleet.tell(lane.vm, &command);
@@ -332,6 +336,7 @@ impl Session {
         let Some(trial) = trial else { return };
         let is_lost = trial.outcome.ends_vm();
         let is_first = matches!(trial.rung, Rung::Once(_));
+        let message = trial.account.message.clone();
         let trial = self.at_home(lane.workspace.as_ref(), trial);
         self.keep(lane, trial, trials);
         lane.expected.pop_front();
@@ -343,9 +348,9 @@ impl Session {
             && lane.expected.front().is_some_and(is_again)
             && let Some((test, rung)) = lane.expected.pop_front()
         {
-            // Its second run is lost with it.
+            // Its second run is lost with it, for the same reason.
             let asked = self.ask(test, rung, lane.vm, Instant::now());
-            self.keep(lane, asked.not_run("its VM ended before", ""), trials);
+            self.keep(lane, asked.not_run(&message, ""), trials);
         }
         lane.asked = None;
         // A copy has still to end; without one the VM itself is lost.

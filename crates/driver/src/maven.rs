@@ -3,6 +3,7 @@
 //! The JVM is the one that Surefire would start, by what was written down when Maven was asked
 //! (`capture`), with our runner last on its class path.
 
+mod agents;
 mod archive;
 pub mod capture;
 mod compiling;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::test::TestId;
 
+use crate::maven::agents::beside_the_suite;
 use crate::maven::archive::{Archive, split};
 use crate::maven::capture::{CaptureError, capture};
 use crate::maven::looking::{Looking, options, version};
@@ -132,14 +134,15 @@ impl Project {
         let (is_alone, is_guest, is_watched) = wishes(start);
         let mut process = Process::new("/bin/sh");
         process.args(["-c", BOOTSTRAP, "unflake"]).arg(&module.java);
-        let own = module.jvm_args.iter();
-        // The report on coverage belongs to the first VM.
-        let own = own.filter(|arg| !is_guest || !arg.contains("jacoco"));
-        let own: Vec<String> = own.map(|arg| self.place(arg)).collect();
+        let own = module.jvm_args.iter().map(|arg| self.place(arg));
+        let mut own: Vec<String> = own.collect();
+        if is_guest {
+            own = beside_the_suite(&own, folder);
+        }
         let archive = Archive::of(module).filter(|_| is_alone);
         let shared = archive.as_ref().and_then(Archive::file);
         if is_alone {
-            process.args(quick_start(&own));
+            process.args(QUICK_START);
         }
         if let Some(archive) = archive.filter(|_| self.lists_classes) {
             process.arg(format!("-XX:DumpLoadedClassList={}", archive.list()));
@@ -202,13 +205,7 @@ impl Project {
         let Some(archive) = Archive::of(&self.module) else {
             return Ok(());
         };
-        let flags = quick_start(&self.module.jvm_args);
-        // The rest of what makes a start quick has no part in an archive.
-        let flags: Vec<&str> = flags
-            .into_iter()
-            .filter(|flag| flag.ends_with("GC"))
-            .collect();
-        archive.make(&folder.join("runner.jar"), &flags)
+        archive.make(&folder.join("runner.jar"))
     }
 
     /// The class path, and for a module of Java's own kind all that goes with it.
@@ -294,15 +291,9 @@ fn wishes(start: &Command) -> (bool, bool, bool) {
 /// Linux takes no argument of 128 KiB.
 const LONGEST_ARGUMENT: usize = 120_000;
 
-/// What makes a JVM start quickly that runs one test and ends.
-fn quick_start(own: &[String]) -> Vec<&'static str> {
-    let mut quick = vec!["-Xshare:auto", "-XX:TieredStopAtLevel=1"];
-    let names_collector = |arg: &String| arg.starts_with("-XX:+Use") && arg.ends_with("GC");
-    if !own.iter().any(names_collector) {
-        quick.push("-XX:+UseSerialGC");
-    }
-    quick
-}
+/// What makes a JVM start quickly that runs one test and ends. The collector is that of the suite's JVM: with
+/// another one, less of the same heap can be used.
+const QUICK_START: [&str; 2] = ["-Xshare:auto", "-XX:TieredStopAtLevel=1"];
 
 /// A text as one word of an argument file.
 fn quote(text: &str) -> String {

@@ -3,39 +3,78 @@
 use std::fmt;
 use std::sync::Arc;
 
+use unflake_core::blame::Known;
+use unflake_core::failure::Fingerprint;
 use unflake_core::test::TestId;
 
-/// Says when a test passed at a commit, without other changes and with the same installed around it, if that is
-/// known: milliseconds since 1970.
+/// What answers questions about runs before this session.
 #[derive(Clone)]
-pub struct Memory(Arc<Recall>);
+pub struct Memory(Arc<dyn Recollection>);
 
-/// A pass that somebody asks for.
-#[derive(Debug)]
-pub struct Asked<'a> {
+/// Who keeps a history.
+pub trait Recollection: Send + Sync {
+    /// How often a test failed in a certain way before the change: in the suite's own runs of clean trees at certain
+    /// commits, in the same folder and with the same installed. `None` if there is no such run.
+    fn known(&self, asked: &AskedFailure<'_>) -> Option<Known>;
+
+    /// Whether tests ran at this very commit before this session, without other changes. They need not have been all.
+    fn was_tested(&self, commit: &str) -> bool;
+}
+
+/// A failure that somebody asks for.
+pub struct AskedFailure<'a> {
     /// The test.
     pub test: &'a TestId,
-    /// The commit.
-    pub commit: &'a str,
+    /// What it was called before: its runs by these names count too.
+    pub old_names: &'a [TestId],
+    /// Which failure.
+    pub fingerprint: &'a Fingerprint,
+    /// Whether a commit is the base or an ancestor of it. A branch's name says nothing: it moves.
+    pub commits: &'a dyn Fn(&str) -> bool,
     /// What is installed now: `Listing::installed`.
     pub installed: &'a [String],
 }
 
-type Recall = dyn Fn(&Asked<'_>) -> Option<i64> + Send + Sync;
-
 impl Memory {
     /// Keeps who answers.
-    pub fn new(recall: impl Fn(&Asked<'_>) -> Option<i64> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(recall))
+    pub fn new(recollection: impl Recollection + 'static) -> Self {
+        Self(Arc::new(recollection))
     }
 
-    pub(crate) fn recall(&self, asked: &Asked<'_>) -> Option<i64> {
-        (self.0)(asked)
+    /// See [`Recollection::known`].
+    pub fn known(&self, asked: &AskedFailure<'_>) -> Option<Known> {
+        self.0.known(asked)
+    }
+
+    /// See [`Recollection::was_tested`].
+    pub fn was_tested(&self, commit: &str) -> bool {
+        self.0.was_tested(commit)
     }
 }
 
 impl fmt::Debug for Memory {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Memory")
+    }
+}
+
+/// Says whether a commit is known to have been run on a clean tree.
+#[derive(Clone)]
+pub struct Tested(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl Tested {
+    /// Keeps who answers.
+    pub fn new(is_tested: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(is_tested))
+    }
+
+    pub(crate) fn holds(&self, commit: &str) -> bool {
+        (self.0)(commit)
+    }
+}
+
+impl fmt::Debug for Tested {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Tested")
     }
 }

@@ -1,5 +1,7 @@
 //! Experiments in copies of the project: which VM works where, and how paths are told to the user.
 
+use std::time::SystemTime;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::event::Note;
 use unflake_core::test::TestId;
@@ -27,6 +29,8 @@ pub(crate) struct Home {
     place: Utf8PathBuf,
     /// A workspace that nobody needs any more: to make one as new costs less than a new one.
     spare: Option<Workspace>,
+    /// The user's work tree, if the project is a checkout of another revision.
+    pub(crate) away_from: Option<Utf8PathBuf>,
 }
 
 impl Home {
@@ -38,6 +42,7 @@ impl Home {
             import_roots: Vec::new(),
             place: project.folder().to_owned(),
             spare: None,
+            away_from: None,
         }
     }
 
@@ -51,11 +56,16 @@ impl Home {
 impl Session {
     /// Copies the work tree; from here on VMs work in copies. If it cannot be copied, that is said.
     pub(crate) fn move_in(&mut self) {
+        self.move_in_before(None);
+    }
+
+    /// The same without the files that came after a moment.
+    pub(crate) fn move_in_before(&mut self, until: Option<SystemTime>) {
         let folder = self.home.project.folder();
         // Without git the project is its folder.
         let repository = Repository::find(folder).ok().flatten();
         let root = repository.map_or_else(|| folder.to_owned(), |one| one.root().to_owned());
-        match Original::copy(&root) {
+        match Original::copy(&root, until) {
             Ok(original) => self.home.original = Some(original),
             Err(error) => {
                 let why = error.to_string();
@@ -69,24 +79,25 @@ impl Session {
     /// A project that is installed in place imports from the user's files: then it is started again,
     /// and looks into the workspace first.
     pub(crate) fn open_lane(&mut self) -> Result<Lane, Halt> {
+        self.open_lane_in_sight(|_| {})
+    }
+
+    /// The same; `prepare` is called with the place of the files before a VM starts there.
+    pub(crate) fn open_lane_in_sight(
+        &mut self,
+        mut prepare: impl FnMut(&Utf8Path),
+    ) -> Result<Lane, Halt> {
         let mut workspace = self.new_workspace()?;
+        prepare(&self.place(workspace.as_ref()));
         self.wish.project = self.project_in(workspace.as_ref());
         self.home.place = self.place(workspace.as_ref());
         let mut vm = self.open(true)?;
-        let root = self.home.root().to_owned();
-        let imported = self.listed().imported_from.iter().map(Utf8Path::new);
-        // The project may be installed by a path that has links in it.
-        let imported = imported.map(|folder| match folder.canonicalize_utf8() {
-            Ok(real) if real.starts_with(&root) => real,
-            Ok(_) | Err(_) => folder.to_owned(),
-        });
-        let strays: Vec<Utf8PathBuf> = imported
-            .filter(|folder| folder.starts_with(&root))
-            .collect();
+        let strays = self.stray_imports();
         if workspace.is_some() && !strays.is_empty() {
             self.leave(Some(vm))?;
             self.home.import_roots = strays;
             workspace = self.new_workspace()?;
+            prepare(&self.place(workspace.as_ref()));
             self.wish.project = self.project_in(workspace.as_ref());
             self.home.place = self.place(workspace.as_ref());
             vm = self.open(true)?;
@@ -95,6 +106,25 @@ impl Session {
             workspace.mark().map_err(StartError::Scratch)?;
         }
         Ok(Lane::new(vm, workspace, self.worker(0)))
+    }
+
+    /// The folders of the project from which the listing VM imports although it works in a copy; those of another
+    /// work tree are told as the project's own.
+    fn stray_imports(&self) -> Vec<Utf8PathBuf> {
+        let root = self.home.root();
+        let inside = |folder: &Utf8Path| {
+            let away_from = self.home.away_from.as_deref();
+            let own = folder.strip_prefix(root).ok();
+            let other = away_from.and_then(|other| folder.strip_prefix(other).ok());
+            own.or(other).map(|inside| root.join(inside))
+        };
+        let imported = self.listed().imported_from.iter().map(Utf8Path::new);
+        let strays = imported.filter_map(|folder| {
+            // The project may be installed by a path that has links in it.
+            let real = folder.canonicalize_utf8();
+            inside(real.as_deref().unwrap_or(folder)).or_else(|| inside(folder))
+        });
+        strays.collect()
     }
 
     /// One more VM for the whole suite, in a workspace of its own; it starts while others work.

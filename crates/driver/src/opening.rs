@@ -12,13 +12,17 @@ use std::time::{Duration, Instant};
 
 use unflake_core::event::{CollectionError, Event, Listing, Note};
 use unflake_core::test::{Test, TestId};
-use unflake_core::trial::VmId;
+use unflake_core::trial::{Rung, VmId};
 
+use crate::asked::OTHER_TEST;
 use crate::happening::{Fate, Happening};
 use crate::interpreter;
-use crate::protocol::{Inability, Parsed, Worker, Workers};
+use crate::listings::Listings;
+use crate::protocol::{Parsed, Worker, Workers};
 use crate::run_error::RunError;
-use crate::session::{Halt, Mould, Session, Suspect};
+use crate::session::{Halt, Mould, Session};
+use crate::suspect::Suspect;
+use crate::wire_hello::Inability;
 
 /// How long a fresh interpreter may take to list its tests, at least.
 const COLLECTING: Duration = Duration::from_secs(60);
@@ -55,6 +59,10 @@ impl Session {
                     let listed = collected.tests.iter().map(|listed| listed.name.to_id());
                     let listed: HashSet<TestId> = listed.collect();
                     let is_there = tests.iter().all(|test| listed.contains(test));
+                    let is_other = |test: &TestId| self.is_other_test(test, vm, Rung::Fresh);
+                    if tests.iter().any(is_other) {
+                        return Ok(Some(OTHER_TEST.to_owned()));
+                    }
                     if is_there && !collected.blocked {
                         return Ok(None);
                     }
@@ -97,6 +105,7 @@ impl Session {
             }));
         }
         self.suite = Some(collected);
+        self.listings = Listings::default();
         Ok(first)
     }
 
@@ -125,6 +134,7 @@ impl Session {
             replay: collected.replay.clone(),
             options: self.wish.project.options(collected),
             installed: self.installed(),
+            hash_seed: self.wish.project.hash_seed(),
         }));
         for error in &collected.errors {
             self.tell(Event::CollectionFailed(CollectionError {
@@ -165,7 +175,8 @@ impl Session {
     }
 
     pub(crate) fn make_mould(&mut self, first: VmId) -> Result<(), Halt> {
-        let mould = self.fleet.fork(first)?;
+        // It is as the first VM is; its own copies draw anew.
+        let mould = self.fleet.fork(first, Vec::new())?;
         self.mould = loop {
             match self.next(None)? {
                 // The copy is made; it may greet us while the suite runs.

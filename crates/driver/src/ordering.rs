@@ -127,6 +127,7 @@ impl Session {
             self.finish(first.vm)?;
             return Ok(Ending::Completed);
         }
+        self.learn_chance()?;
         let mut lanes = vec![first];
         while lanes.len() < self.wish.jobs.unwrap_or(1) {
             lanes.push(self.open_another_lane(self.worker(lanes.len()))?);

@@ -46,6 +46,22 @@ impl Project {
         }
     }
 
+    /// The seed of Python's hashes in all its VMs, if it was drawn for this run.
+    pub fn hash_seed(&self) -> Option<u32> {
+        match self {
+            Self::Pytest(project) => project.hash_seed.drawn(),
+            Self::Maven(_) => None,
+        }
+    }
+
+    /// Gives a process of it a seed of hashes of its own, unless the user's environment sets one.
+    pub(crate) fn vary_hash_seed(&self, process: &mut Process, seed: u32) {
+        match self {
+            Self::Pytest(project) => project.hash_seed.vary(process, seed),
+            Self::Maven(_) => {}
+        }
+    }
+
     /// What tells one way to start its tests from another.
     pub(crate) fn subject(&self) -> (Utf8PathBuf, String, Vec<String>) {
         match self {
@@ -194,6 +210,47 @@ impl Project {
         match self {
             Self::Pytest(project) => Self::Pytest(project.moved(from, to, import_first)),
             Self::Maven(project) => Self::Maven(project.moved(from, to)),
+        }
+    }
+
+    /// The same without the user's paths and ids that are not there, for the checkout of another revision.
+    pub(crate) fn with_paths_that_exist(self, suite: &Collected) -> Self {
+        match self {
+            Self::Pytest(mut project) => {
+                let (folder, named) = (project.folder.clone(), &suite.positional);
+                project.args.retain(|arg| {
+                    let file = arg.split("::").next().unwrap_or(arg);
+                    !named.contains(arg) || folder.join(file).exists()
+                });
+                Self::Pytest(project)
+            }
+            Self::Maven(project) => Self::Maven(project),
+        }
+    }
+
+    /// The same with the interpreter of an environment in its own folder, if it has one.
+    pub(crate) fn with_own_interpreter(self) -> Self {
+        match self {
+            Self::Pytest(mut project) => {
+                let own =
+                    [".venv", "venv"].map(|name| project.folder.join(name).join("bin/python"));
+                if let Some(python) = own.into_iter().find(|python| python.is_file()) {
+                    project.python = python;
+                }
+                Self::Pytest(project)
+            }
+            Self::Maven(project) => Self::Maven(project),
+        }
+    }
+
+    /// The same with another seed of hashes, where the language has one.
+    pub(crate) fn with_other_seed(self, number: usize) -> Self {
+        match self {
+            Self::Pytest(mut project) => {
+                project.hash_seed = project.hash_seed.another(number);
+                Self::Pytest(project)
+            }
+            Self::Maven(project) => Self::Maven(project),
         }
     }
 

@@ -1,9 +1,12 @@
 //! The messages between driver and runner, as `docs/protocol.md` describes them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use unflake_core::test::TestId;
 
 use crate::wire_delays::WireDelays;
+use crate::wire_hello::{Hello, Inability};
 use crate::wire_result::{Ran, StopKind};
 use crate::wire_state::{WirePiece, WirePlace};
 
@@ -11,7 +14,7 @@ use crate::wire_state::{WirePiece, WirePlace};
 pub(crate) const PROTOCOL: u32 = 1;
 
 /// What the driver tells a runner to do.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Command {
     /// Start the framework with these arguments.
@@ -69,9 +72,15 @@ pub enum Command {
         brief: bool,
         /// Whether a copy of this VM does it, and ends.
         apart: bool,
+        /// The file beside the channel into which a copy writes what it uses from now on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<String>,
         /// Whether each test has classes that are loaded for it alone.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         reload: bool,
+        /// The random generators that a copy draws anew.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        redraw: Vec<String>,
         /// Other tests that copies of that copy run on the way.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         branches: Vec<WireBranch>,
@@ -102,6 +111,9 @@ pub enum Command {
     Fork {
         /// The number of the copy.
         vm: u32,
+        /// The random generators that it draws anew.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        redraw: Vec<String>,
     },
     /// End the session.
     Finish {},
@@ -177,6 +189,11 @@ impl From<&TestId> for Name {
 }
 
 impl Name {
+    /// The name with its place.
+    pub(crate) fn as_pair(&self) -> (&str, u32) {
+        (&self.test, self.copy)
+    }
+
     /// The id that it stands for.
     pub fn to_id(&self) -> TestId {
         TestId::copy_of(&self.test, self.copy)
@@ -270,49 +287,6 @@ impl Message {
     }
 }
 
-/// Who a runner is.
-#[derive(Debug, Deserialize)]
-pub struct Hello {
-    /// The version of the protocol that it speaks.
-    pub protocol: u32,
-    /// The VM that speaks.
-    pub vm: u32,
-    /// Its process.
-    pub pid: i32,
-    /// The framework.
-    pub framework: String,
-    /// The framework's version.
-    pub framework_version: String,
-    /// The language.
-    pub language: String,
-    /// The language's version.
-    pub language_version: String,
-    /// The signal that makes it write all stacks into `<vm>.stack` beside the channel.
-    pub stack_signal: i32,
-}
-
-impl Hello {
-    /// The framework with its version: "pytest 8.3.2".
-    pub fn framework(&self) -> String {
-        format!("{} {}", self.framework, self.framework_version)
-    }
-
-    /// The language with its version: "Python 3.11.7".
-    pub fn language(&self) -> String {
-        format!("{} {}", self.language, self.language_version)
-    }
-}
-
-/// Why a runner cannot work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Inability {
-    /// The framework is not installed.
-    NoFramework,
-    /// The framework is older than the runner supports.
-    OldFramework,
-}
-
 /// What the framework's configuration asks for.
 #[derive(Debug, Deserialize)]
 pub struct Parsed {
@@ -360,6 +334,9 @@ pub struct Collected {
     /// What is installed beside the project, each with its version; not known without it.
     #[serde(default)]
     pub installed: Option<Vec<String>>,
+    /// The random generators, each with a digest of its state; without one, nobody has seeded it.
+    #[serde(default)]
+    pub chance: BTreeMap<String, Option<String>>,
 }
 
 /// A test in a list.
@@ -372,6 +349,9 @@ pub struct Listed {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
+    /// A digest of its parameters, if it has any and they can be looked at.
+    #[serde(default)]
+    pub params: Option<String>,
 }
 
 /// Something that could not be collected.

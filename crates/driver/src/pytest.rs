@@ -7,6 +7,7 @@ use std::process::Command as Process;
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::test::TestId;
 
+use crate::hash_seed::HashSeed;
 use crate::protocol::{Collected, Command};
 
 /// Files of the runner with their texts.
@@ -19,7 +20,10 @@ macro_rules! runner {
 /// The runner, as it is written beside the channel of a run.
 const RUNNER: &[(&str, &str)] = &runner![
     "unflake_pytest.py",
+    "unflake_chance.py",
     "unflake_channel.py",
+    "unflake_failures.py",
+    "unflake_params.py",
     "unflake_guest.py",
     "unflake_installed.py",
     "unflake_items.py",
@@ -28,6 +32,7 @@ const RUNNER: &[(&str, &str)] = &runner![
     "unflake_usage.py",
     "unflake_code.py",
     "unflake_files.py",
+    "unflake_services.py",
     "unflake_blocks.py",
     "unflake_state.py",
     "unflake_state_files.py",
@@ -74,6 +79,8 @@ pub struct Project {
     pub import_first: Vec<Utf8PathBuf>,
     /// Where its VMs put temporary files, if not in the usual place.
     pub temporary: Option<Utf8PathBuf>,
+    /// The seed of hashes in all its VMs.
+    pub hash_seed: HashSeed,
 }
 
 /// Under which configuration a project's tests run.
@@ -164,6 +171,7 @@ impl Project {
             // A shell would have told it both.
             process.env("TMPDIR", temporary).env("PWD", &self.folder);
         }
+        self.hash_seed.set(&mut process);
         process
     }
 
@@ -180,6 +188,7 @@ impl Project {
             args: move_args(&self.args, from, to),
             import_first: import_first.filter(|folder| folder.is_dir()).collect(),
             temporary: self.temporary.clone(),
+            hash_seed: self.hash_seed.clone(),
         }
     }
 

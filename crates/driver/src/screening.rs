@@ -43,6 +43,7 @@ impl Session {
             setting: Setting::Reloaded,
             between: Some(Between::Nothing),
             is_apart: false,
+            is_brief: false,
         };
         let pairs = self.run_twice(lanes, groups.clone(), manner)?;
         use_up(lanes);

@@ -10,29 +10,29 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::Sender;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use camino::Utf8PathBuf;
-use unflake_core::comparison::Comparison;
+use unflake_core::blame::{Blame, Open};
 use unflake_core::event::{Ending, Event, Note};
 use unflake_core::ladder::{Stage, Step, next_step};
-use unflake_core::order::Dependence;
 use unflake_core::plan::Plan;
-use unflake_core::state::Cause;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
 use unflake_core::verdict::{Doubt, Finding, Reason, Verdict};
 
-use crate::comparing::{Changes, Used};
+use crate::comparing::{Changes, watch};
 use crate::difference::Against;
-use crate::facts::Facts;
-use crate::fleet::{Fleet, Interrupter};
+use crate::fleet::Fleet;
 use crate::happening::Happening;
+use crate::interrupter::Interrupter;
+use crate::listings::Listings;
 use crate::moving::Home;
 use crate::project::Project;
 use crate::protocol::{Collected, Command, Worker};
 use crate::run_error::RunError;
 use crate::start_error::StartError;
+use crate::suspect::Suspect;
 use crate::worktree::BaseTree;
 
 /// What the user wants of a run.
@@ -63,6 +63,7 @@ pub struct Session {
     /// The files in which a rerun has set up shared fixtures anew, by VM.
     pub(crate) rebuilt: HashSet<(VmId, String)>,
     pub(crate) suite: Option<Collected>,
+    pub(crate) listings: Listings,
     /// A forked VM that never runs a test: the mould of fresh VMs.
     pub(crate) mould: Mould,
     pub(crate) jobs: usize,
@@ -71,13 +72,18 @@ pub struct Session {
     pub(crate) too_many_failures: bool,
     /// The VMs that ran the suite and are still there.
     pub(crate) suite_vms: Vec<VmId>,
-    /// The VMs that write down what they use.
-    pub(crate) watched_vms: HashSet<VmId>,
     /// What changed since the base.
     pub(crate) changes: Changes,
     /// A checkout of the base, once one is needed.
     pub(crate) base_tree: Option<BaseTree>,
-    pub(crate) spent_at_base: Duration,
+    /// When the session began.
+    pub(crate) began: SystemTime,
+    /// What each VM of the suite ran, in order, without reruns.
+    pub(crate) suite_orders: HashMap<VmId, Vec<TestId>>,
+    /// What the suite took on the wall clock.
+    pub(crate) suite_elapsed: Duration,
+    /// Whether every VM writes down what it uses.
+    pub(crate) is_watching: bool,
     /// Where the project lives, and what experiments are copied from.
     pub(crate) home: Home,
     /// Why a pass says nothing about the failures of some VMs.
@@ -92,24 +98,6 @@ pub struct Session {
 pub(crate) enum Mould {
     Vm(VmId),
     None { why: String, said: bool },
-}
-
-/// A test that failed in the suite.
-pub(crate) struct Suspect {
-    pub(crate) test: TestId,
-    pub(crate) worker: Option<Worker>,
-    pub(crate) trials: Vec<Trial>,
-    /// What it used when it was watched.
-    pub(crate) used: Option<Used>,
-    /// What it used at the base.
-    pub(crate) used_at_base: Option<Facts>,
-    /// The files of the work tree that its runs changed.
-    pub(crate) left_behind: Vec<String>,
-    /// Which tests it depends on, if that was looked into.
-    pub(crate) dependence: Option<Box<Dependence>>,
-    /// The state behind it, if that was looked into.
-    pub(crate) cause: Option<Box<Cause>>,
-    pub(crate) is_judged: bool,
 }
 
 /// Why the session stopped in the middle.
@@ -138,6 +126,16 @@ impl Session {
     /// Prepares a run; nothing is started yet.
     pub fn new(wish: Wish, events: Sender<Event>) -> Result<Self, StartError> {
         let fleet = Fleet::new(events.clone(), wish.vms_before)?;
+        Self::with(wish, events, fleet)
+    }
+
+    /// Prepares a run that stops when another does.
+    pub(crate) fn beside(&self, wish: Wish, events: Sender<Event>) -> Result<Self, StartError> {
+        let fleet = self.fleet.beside(events.clone(), wish.vms_before)?;
+        Self::with(wish, events, fleet)
+    }
+
+    fn with(wish: Wish, events: Sender<Event>, fleet: Fleet) -> Result<Self, StartError> {
         let folder = fleet.folder();
         wish.project
             .install_runner(&folder)
@@ -149,6 +147,7 @@ impl Session {
             places: HashMap::new(),
             rebuilt: HashSet::new(),
             suite: None,
+            listings: Listings::default(),
             mould: Mould::None {
                 why: "it was not asked for".to_owned(),
                 said: true,
@@ -157,10 +156,12 @@ impl Session {
             collecting: Duration::ZERO,
             too_many_failures: false,
             suite_vms: Vec::new(),
-            watched_vms: HashSet::new(),
             changes: Changes::Unread,
             base_tree: None,
-            spent_at_base: Duration::ZERO,
+            began: SystemTime::now(),
+            suite_orders: HashMap::new(),
+            suite_elapsed: Duration::ZERO,
+            is_watching: false,
             home: Home::of(&wish.project),
             doubts: HashMap::new(),
             is_blind_to_writes: false,
@@ -233,6 +234,7 @@ impl Session {
         }
         let ending = self.run_suite(first)?;
         self.climb()?;
+        self.blame_all()?;
         Ok(ending)
     }
 
@@ -247,6 +249,7 @@ impl Session {
 
     /// Starts an interpreter.
     pub(crate) fn spawn(&mut self, start: Command) -> Result<VmId, Halt> {
+        let start = self.watched(start);
         let process = self.wish.project.process(&self.folder, &start);
         let process = process.map_err(StartError::Scratch)?;
         Ok(self.fleet.spawn(process, Some(start))?)
@@ -261,6 +264,10 @@ impl Session {
                 Err(Halt::Interrupted)
             }
             Happening::Garbled(vm, line) => Err(Halt::Error(RunError::Protocol { vm, line })),
+            Happening::Ready(vm, collected) => {
+                self.compare_listing(vm, &collected);
+                Ok(Happening::Ready(vm, collected))
+            }
             other => Ok(other),
         }
     }
@@ -278,17 +285,7 @@ impl Session {
                 suspect.trials.push(trial);
             }
         } else if trial.outcome.is_failure() {
-            self.suspects.push(Suspect {
-                test: trial.test.clone(),
-                worker,
-                trials: vec![trial],
-                used: None,
-                used_at_base: None,
-                left_behind: Vec::new(),
-                dependence: None,
-                cause: None,
-                is_judged: false,
-            });
+            self.suspects.push(Suspect::new(trial, worker));
         }
     }
 
@@ -325,31 +322,34 @@ impl Session {
     }
 
     pub(crate) fn step(&self, suspect: &Suspect, stage: Stage) -> Step {
-        next_step(
-            self.wish.plan.rungs_for(&suspect.test),
-            &suspect.trials,
-            stage,
-        )
+        let rungs = self.wish.plan.rungs_for(&suspect.test);
+        let rungs = match stage {
+            Stage::SuiteEnded { .. } if self.is_of_incident(suspect) => rungs.confirming(),
+            Stage::SuiteRunning | Stage::SuiteEnded { .. } => rungs,
+        };
+        next_step(rungs, &suspect.trials, stage)
     }
 
-    pub(crate) fn judge(&mut self, at: usize, verdict: Verdict, comparison: Option<Comparison>) {
-        let suspect = &mut self.suspects[at];
-        suspect.is_judged = true;
-        let verdict = match suspect
-            .trials
-            .first()
-            .and_then(|first| self.doubts.get(&first.vm))
-        {
-            Some(doubt) if verdict.rests_on_a_pass() => Verdict::Unclear(*doubt),
-            Some(_) | None => verdict,
+    /// Whether an earlier suspect failed in the same way below its test: it is examined in full, and this one only
+    /// confirmed.
+    fn is_of_incident(&self, suspect: &Suspect) -> bool {
+        let Some(own) = suspect.incident() else {
+            return false;
         };
+        let earlier = self.suspects.iter();
+        let mut earlier = earlier.take_while(|one| one.test != suspect.test);
+        earlier.any(|one| one.incident().as_ref() == Some(&own))
+    }
+
+    pub(crate) fn judge(&mut self, at: usize, verdict: Verdict, blame: Option<Box<Blame>>) {
+        self.suspects[at].is_judged = true;
         let suspect = &self.suspects[at];
         let finding = Finding {
             is_latent: self.is_latent(suspect, verdict),
             test: suspect.test.clone(),
             verdict,
             trials: suspect.trials.clone(),
-            comparison,
+            blame,
             left_behind: suspect.left_behind.clone(),
             dependence: suspect.dependence.clone(),
             cause: suspect.cause.clone(),
@@ -357,11 +357,33 @@ impl Session {
         self.tell(Event::Judged(finding));
     }
 
+    /// Notes how a suspect fails, once the ladder has ended for it.
+    pub(crate) fn settle(&mut self, at: usize, verdict: Verdict) {
+        let suspect = &mut self.suspects[at];
+        let first = suspect.trials.first();
+        suspect.verdict = Some(match first.and_then(|first| self.doubts.get(&first.vm)) {
+            Some(doubt) if verdict.rests_on_a_pass() => Verdict::Unclear(*doubt),
+            Some(_) | None => verdict,
+        });
+    }
+
     fn judge_unfinished(&mut self) {
         for at in 0..self.suspects.len() {
             if !self.suspects[at].is_judged {
-                self.judge(at, Verdict::Unexamined(Reason::Cut), None);
+                let verdict = self.suspects[at].verdict;
+                let verdict = verdict.unwrap_or(Verdict::Unexamined(Reason::Cut));
+                let blame = Blame::unasked(Open::Unexamined);
+                self.judge(at, verdict, Some(Box::new(blame)));
             }
+        }
+    }
+
+    /// What a VM is told at its start, and to write down what it uses if all are.
+    pub(crate) fn watched(&self, start: Command) -> Command {
+        if self.is_watching {
+            watch(start)
+        } else {
+            start
         }
     }
 

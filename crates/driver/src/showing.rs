@@ -9,12 +9,13 @@ use unflake_core::order::{Dependence, Role};
 use unflake_core::state::Cause;
 use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
-use unflake_core::verdict::{Blame, Doubt, Reason, Verdict};
+use unflake_core::verdict::{Doubt, Reason, Verdict};
 
 use crate::causes::{Family, Reach};
 use crate::lane::Manner;
 use crate::ordering::{Found, Search};
-use crate::session::{Halt, Session, Suspect, if_listed};
+use crate::session::{Halt, Session, if_listed};
+use crate::suspect::Suspect;
 
 impl Session {
     /// Shows each dependence in new interpreters, and tells the verdicts.
@@ -160,7 +161,7 @@ impl Session {
             (None, Role::Victim) => Verdict::Victim,
             (None, Role::Brittle) => Verdict::Brittle,
             (None, Role::Random) => Verdict::NonDeterministic,
-            (None, Role::Broken) => Verdict::Broken(Blame::NotAsked),
+            (None, Role::Broken) => Verdict::Broken,
         };
         let dependence = Some(Box::new(dependence));
         self.add_suspect(test, trials, dependence, cause.map(Box::new));
@@ -178,8 +179,7 @@ impl Session {
             test,
             worker: None,
             trials,
-            used: None,
-            used_at_base: None,
+            verdict: None,
             left_behind: Vec::new(),
             dependence,
             cause,

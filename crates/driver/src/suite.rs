@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use unflake_core::event::{Ending, Event};
 use unflake_core::ladder::{Stage, Step};
 use unflake_core::test::TestId;
-use unflake_core::trial::{Fixtures, Rung, Trial, VmId};
+use unflake_core::trial::{Rung, Trial, VmId};
 
 use crate::asked::{Asked, last_lines};
 use crate::happening::{Fate, Happening};
 use crate::protocol::{Command, Name, Target};
-use crate::session::{Halt, Session, Suspect};
+use crate::session::{Halt, Session};
 use crate::wire_result::{Ran, StopKind};
 
 /// How many tests a VM is told of at once.
@@ -84,9 +84,8 @@ impl Session {
         suite.run()?;
         let (ending, ran) = (suite.ending, suite.ran);
         self.suite_vms = suite.lanes.iter().map(|lane| lane.vm).collect();
-        // What our own reruns may have caused is no sign of a broken change.
-        let undisturbed = |suspect: &&Suspect| suspect.trials[0].fixtures != Fixtures::Rebuilt;
-        let failures = self.suspects.iter().filter(undisturbed).count();
+        let failures = self.suspects.len();
+        self.suite_elapsed = since.elapsed();
         self.too_many_failures = self.wish.plan.threshold.is_reached(failures, ran);
         self.tell(Event::SuiteEnded {
             elapsed: since.elapsed(),
@@ -276,6 +275,10 @@ impl Suite<'_> {
         self.ran += usize::from(rung == Rung::Suite);
         let limit = self.session.wish.plan.timeout_for(&test);
         let vm = self.lanes[at].vm;
+        if rung == Rung::Suite {
+            let order = self.session.suite_orders.entry(vm).or_default();
+            order.push(test.clone());
+        }
         let asked = self.session.ask(test, rung, vm, Instant::now());
         self.lanes[at].state = State::Running { asked, limit };
     }

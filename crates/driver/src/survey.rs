@@ -16,6 +16,7 @@ use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, VmId};
 
 use crate::comparing::watch;
+use crate::facts::Facts;
 use crate::happening::Happening;
 use crate::protocol::Listed;
 use crate::run_error::RunError;
@@ -80,7 +81,7 @@ impl Session {
             let next = tests.get(place + 1).map(|next| next.name.to_id());
             self.rerun(&asked, next.as_ref(), place > 0, Some(LIMIT))?;
         }
-        let facts = self.read_facts(vm);
+        let facts = Facts::read(&self.fleet.folder().join(format!("{}.usage", vm.0)));
         let opened = eye.as_ref().and_then(Watch::opened);
         self.leave(Some(vm))?;
         let Ok(facts) = facts else { return Ok(None) };

@@ -12,7 +12,8 @@ use unflake_core::verdict::Doubt;
 
 use crate::git::Repository;
 use crate::run_error::RunError;
-use crate::session::{Halt, Session, Suspect};
+use crate::session::{Halt, Session};
+use crate::suspect::Suspect;
 
 /// Reports of another command.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ pub struct Reports {
     pub failures: Vec<Reported>,
     /// How many test cases failed at first and passed at last.
     pub passed_later: usize,
+    /// All test cases in the order of their reports, which is that in which they ran.
+    pub cases: Vec<Reported>,
 }
 
 /// Where a report comes from.
@@ -70,6 +73,7 @@ impl Session {
         for (test, reported) in suspects {
             self.suspect(test, reported, vms[reported.report]);
         }
+        self.read_orders(reports, &vms);
         let failures = self.suspects.len();
         let threshold = self.wish.plan.threshold;
         self.too_many_failures = threshold.is_reached(failures, self.tests.len());
@@ -79,7 +83,22 @@ impl Session {
             too_many_failures: self.too_many_failures,
         });
         self.climb()?;
+        self.blame_all()?;
         Ok(Ending::Completed)
+    }
+
+    /// Which tests ran before which, by the reports. A case that is no test of this project now is left out.
+    fn read_orders(&mut self, reports: &Reports, vms: &[VmId]) {
+        for case in &reports.cases {
+            if let Match::Found(tests) = find_test(&self.tests, case) {
+                let order = self.suite_orders.entry(vms[case.report]).or_default();
+                for test in tests {
+                    if !order.contains(&test) {
+                        order.push(test);
+                    }
+                }
+            }
+        }
     }
 
     /// The failures that are tests of this project, each once; of the others it is told why not.
@@ -109,7 +128,7 @@ impl Session {
 
     fn suspect(&mut self, test: TestId, reported: &Reported, vm: VmId) {
         let trial = Trial {
-            test: test.clone(),
+            test,
             rung: Rung::Report,
             vm,
             birth: Birth::Elsewhere,
@@ -122,17 +141,7 @@ impl Session {
             account: reported.account.clone(),
         };
         self.tell(Event::TrialEnded(trial.clone()));
-        self.suspects.push(Suspect {
-            test,
-            worker: None,
-            trials: vec![trial],
-            used: None,
-            used_at_base: None,
-            left_behind: Vec::new(),
-            dependence: None,
-            cause: None,
-            is_judged: false,
-        });
+        self.suspects.push(Suspect::new(trial, None));
     }
 }
 

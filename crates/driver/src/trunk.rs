@@ -162,6 +162,8 @@ impl Session {
             compare: false,
             brief: true,
             apart: true,
+            usage: None,
+            redraw: self.redraw(),
             branches: branches.collect(),
         };
         self.fleet.tell(lane.vm, &command);

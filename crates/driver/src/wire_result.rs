@@ -42,6 +42,12 @@ pub struct Attempt {
     pub text: String,
     /// What the test wrote.
     pub output: String,
+    /// The kind of what was raised; empty if that is not known.
+    #[serde(default)]
+    pub kind: String,
+    /// File, function and source line of the project's frames, the outermost first.
+    #[serde(default)]
+    pub frames: Vec<(String, String, String)>,
 }
 
 /// The outcomes that a runner can report; a dead or hung VM reports none.

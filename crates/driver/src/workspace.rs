@@ -5,11 +5,12 @@
 //! Caches of bytecode are not counted. What lies outside both folders cannot be undone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
@@ -46,8 +47,9 @@ pub enum CopyError {
 }
 
 impl Original {
-    /// Copies a work tree, without environments, caches and the repository's own records.
-    pub(crate) fn copy(root: &Utf8Path) -> Result<Self, CopyError> {
+    /// Copies a work tree, without environments, caches and the repository's own records, and without the files that
+    /// came after `until`.
+    pub(crate) fn copy(root: &Utf8Path, until: Option<SystemTime>) -> Result<Self, CopyError> {
         let failed = |source| CopyError::Copy {
             root: root.to_owned(),
             source,
@@ -55,14 +57,19 @@ impl Original {
         let folder = TempDir::with_prefix("unflake-original-").map_err(failed)?;
         let mut load = Load::default();
         let files = folder.path().join("files");
-        copy_tree(root.as_std_path(), &files, &mut load, is_left_out).map_err(
-            |error| match error {
-                CopyTrouble::TooLarge => CopyError::TooLarge {
-                    root: root.to_owned(),
-                },
-                CopyTrouble::Io(source) => failed(source),
+        let is_left_out = |path: &Path, data: &Metadata| {
+            let is_repository = path.file_name().is_some_and(|name| name == ".git");
+            is_repository
+                || data.is_dir() && is_left_out(path)
+                || until.is_some_and(|until| is_made_after(data, until))
+        };
+        let copied = copy_tree(root.as_std_path(), &files, &mut load, &is_left_out);
+        copied.map_err(|error| match error {
+            CopyTrouble::TooLarge => CopyError::TooLarge {
+                root: root.to_owned(),
             },
-        )?;
+            CopyTrouble::Io(source) => failed(source),
+        })?;
         let original = Self {
             folder,
             root: root.to_owned(),
@@ -128,7 +135,7 @@ impl Original {
             &self.folder.path().join("files"),
             workspace.files.as_std_path(),
             &mut Load::default(),
-            |_| false,
+            &|_, _| false,
         )
         .map_err(|trouble| match trouble {
             CopyTrouble::Io(error) => error,
@@ -326,6 +333,11 @@ impl Drop for Workspace {
 }
 
 /// Folders that no test reads, or that are found by their absolute path anyway.
+/// Whether a file or folder came into being after a moment. Where the system does not know, none did.
+fn is_made_after(data: &Metadata, until: SystemTime) -> bool {
+    data.created().is_ok_and(|born| born > until)
+}
+
 fn is_left_out(folder: &Path) -> bool {
     let name = folder
         .file_name()
@@ -357,7 +369,7 @@ mod tests {
         scratch.write("venv/pyvenv.cfg", "");
         scratch.write("venv/large", "");
         scratch.commit();
-        let original = Original::copy(&scratch.root).unwrap();
+        let original = Original::copy(&scratch.root, None).unwrap();
         let mut workspace = original.workspace().unwrap();
         workspace.mark().unwrap();
         (scratch, original, workspace)

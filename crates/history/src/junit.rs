@@ -763,6 +763,7 @@ boom]]>
                 message: message.clone(),
                 text: text.clone(),
                 output: output.clone(),
+                ..Account::default()
             },
         }
     }

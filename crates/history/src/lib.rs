@@ -9,6 +9,7 @@ pub mod dates;
 pub mod import;
 pub mod junit;
 mod names;
+pub mod past;
 pub mod periods;
 pub mod run;
 pub mod sqlite;

@@ -1,6 +1,10 @@
 //! What the history keeps of one run of one test.
 
+use std::sync::Arc;
+
 use unflake_core::outcome::Outcome;
+
+use crate::past::Past;
 
 /// What a test is called in the history.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -130,6 +134,10 @@ pub struct More {
     pub bug: Option<String>,
     /// The verdict on the failure, in the words of a report.
     pub verdict: Option<String>,
+    /// Which failure it is: the text of its fingerprint.
+    pub fingerprint: Option<String>,
+    /// For a failure, what ran before it in its VM, if that is known.
+    pub past: Option<Arc<Past>>,
 }
 
 /// What is said about a test or a run later. Labels are added, never changed.

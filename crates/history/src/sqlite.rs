@@ -6,11 +6,13 @@
 mod append;
 mod blocks;
 pub mod board;
+pub mod evidence;
 mod first;
 mod group;
 mod insert;
 mod kept;
 mod labelled;
+mod past;
 mod reading;
 mod revision;
 mod schema;
@@ -91,7 +93,7 @@ impl Sqlite {
         let name = format!("file:{}?immutable=1", escape(path));
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
         let connection = Connection::open_with_flags(name, flags).map_err(trouble)?;
-        schema::check(&connection, path)?;
+        schema::prepare_to_read(&connection, path)?;
         Ok(Self {
             connection,
             path: path.to_owned(),
@@ -189,5 +191,25 @@ mod tests {
         };
         let error = store.append_labels(&[label]).unwrap_err();
         assert!(matches!(error, StoreError::Write { .. }), "{error:?}");
+    }
+
+    #[test]
+    fn an_old_store_that_cannot_be_written_to_can_be_read() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("history.db");
+        drop(Sqlite::open(&path, Missing::Make).unwrap());
+        let old = Connection::open(&path).unwrap();
+        old.execute_batch(
+            "DROP VIEW runs; DROP TABLE failure; DROP TABLE past; DROP TABLE fingerprint; \
+             PRAGMA user_version = 2; INSERT INTO test VALUES (1, 'test_a', 0, 1); \
+             INSERT INTO stream VALUES (1, 'main', ''); \
+             INSERT INTO provenance VALUES (1, 1, 'abc', '', ''); \
+             INSERT INTO run VALUES (1, 1, 5, 1, 1, 1, NULL); PRAGMA journal_mode = delete;",
+        )
+        .unwrap();
+        drop(old);
+        let store = Sqlite::connect_to_read(&path).unwrap();
+        let runs = store.runs_of(&[1], i64::MIN, i64::MAX).unwrap();
+        assert_eq!((runs.len(), runs[0].fingerprint.as_deref()), (1, None));
     }
 }

@@ -77,6 +77,22 @@ pub trait Source {
     fn installed(&self) -> Option<[u8; 32]> {
         None
     }
+
+    /// Of what and how its tests were run, if unflake itself ran them.
+    fn conditions(&self) -> Option<Conditions> {
+        None
+    }
+}
+
+/// Of what and how unflake ran tests. Failures of such runs have fingerprints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// The name of the repository, for people: revisions tell projects apart by themselves.
+    pub project: String,
+    /// In how many VMs the suite ran.
+    pub jobs: u32,
+    /// The seed of Python's hashes, if the user fixed it.
+    pub hash_seed: Option<String>,
 }
 
 /// The source could not be read to its end, so nothing of it is added. It knows why itself.
@@ -131,6 +147,8 @@ pub struct KeptRun {
     pub bug: Option<String>,
     /// The verdict on it.
     pub verdict: Option<String>,
+    /// Which failure it is, if it was kept since there are fingerprints.
+    pub fingerprint: Option<String>,
 }
 
 /// Why a store does not do what it is asked.

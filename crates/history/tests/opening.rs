@@ -1,10 +1,14 @@
 //! A history that is opened: one that is not there, of another version, of somebody else, or damaged.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
+use unflake_history::run::TestName;
+use unflake_history::sqlite::evidence::Question;
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::{Store, StoreError, digest_of};
 
@@ -39,6 +43,7 @@ fn a_store_of_the_first_version_is_brought_to_this_one_with_all_that_it_has() {
     let path = folder.path().join("history.db");
     drop(Sqlite::open(&path, Missing::Make).unwrap());
     let old = Connection::open(&path).unwrap();
+    to_version_2(&old);
     old.execute_batch(
         "ALTER TABLE import DROP COLUMN installed; PRAGMA user_version = 1; \
          INSERT INTO import(digest, source, first, last) VALUES (x'01', 'unflake', 1, 1); \
@@ -54,11 +59,83 @@ fn a_store_of_the_first_version_is_brought_to_this_one_with_all_that_it_has() {
     let passes = store.passes_at("unflake", "abc", &digest_of(b"")).unwrap();
     assert_eq!(passes, []);
     drop(store);
-    let now = Connection::open(&path).unwrap();
-    let version: i64 = now
-        .pragma_query_value(None, "user_version", |row| row.get(0))
+    assert_eq!(version(&path), 3);
+}
+
+/// Takes away what version 3 has and version 2 had not.
+fn to_version_2(store: &Connection) {
+    store
+        .execute_batch(
+            "DROP VIEW runs; DROP TABLE failure; DROP TABLE past; DROP TABLE fingerprint; \
+             ALTER TABLE import DROP COLUMN project; ALTER TABLE import DROP COLUMN jobs; \
+             ALTER TABLE import DROP COLUMN hash_seed; PRAGMA user_version = 2; \
+             CREATE VIEW runs AS SELECT 1 AS id;",
+        )
         .unwrap();
-    assert_eq!(version, 2);
+}
+
+fn version(path: &Path) -> i64 {
+    let store = Connection::open(path).unwrap();
+    store
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap()
+}
+
+/// A store of version 2 with a failure in it.
+fn old_store(path: &Path) {
+    drop(Sqlite::open(path, Missing::Make).unwrap());
+    let old = Connection::open(path).unwrap();
+    to_version_2(&old);
+    old.execute_batch(
+        "INSERT INTO import(digest, source, first, last) VALUES (x'01', 'unflake', 1, 1); \
+         INSERT INTO test VALUES (1, 'test_a', 0, 1); INSERT INTO stream VALUES (1, 'main', ''); \
+         INSERT INTO provenance VALUES (1, 1, 'abc', '', ''); \
+         INSERT INTO signature VALUES (1, 'assert # == #', 'assert 3 == 4'); \
+         INSERT INTO run VALUES (1, 1, 5, 1, 1, 1, NULL); \
+         INSERT INTO detail VALUES (1, 'suite', 0, 1, NULL, 'flaky');",
+    )
+    .unwrap();
+    let installed = "UPDATE import SET installed = ?1";
+    old.execute(installed, [digest_of(b"")]).unwrap();
+}
+
+#[test]
+fn a_store_of_the_second_version_is_brought_to_this_one_and_its_failures_stay_as_they_were() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("history.db");
+    old_store(&path);
+    let store = Sqlite::open(&path, Missing::Refuse).unwrap();
+    let kept = store.runs_of(&[1], i64::MIN, i64::MAX).unwrap();
+    assert_eq!(kept[0].signature.as_deref(), Some("assert # == #"));
+    assert_eq!(kept[0].fingerprint, None);
+    assert_eq!(store.past_of(1).unwrap(), None);
+    // Nobody knows which failure it was: it is no evidence.
+    let question = Question {
+        source: "unflake",
+        installed: &digest_of(b""),
+        names: &[kept_name()],
+        fingerprint: "1|failed|AssertionError||assert # == #",
+        before: 100,
+    };
+    assert_eq!(store.evidence(&question, &|_| true).unwrap(), None);
+    assert!(store.was_tested("unflake", "abc", 100).unwrap());
+    drop(store);
+    assert_eq!(version(&path), 3);
+    let view = Connection::open(&path).unwrap();
+    let words: (String, Option<String>) = view
+        .query_row("SELECT signature, fingerprint FROM runs", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .unwrap();
+    assert_eq!(words, ("assert # == #".to_owned(), None));
+}
+
+fn kept_name() -> TestName {
+    TestName {
+        name: "test_a".to_owned(),
+        copy: 0,
+        is_own: true,
+    }
 }
 
 #[test]

@@ -1,45 +1,203 @@
-//! What the history knows of a test at the base: INTERSECT asks here where it does not run the test there.
-
-use std::collections::HashMap;
-use std::sync::Mutex;
+//! What the history knows of a test before this session: how it fared at the base and before it.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use unflake_driver::memory::{Asked, Memory};
+use unflake_core::blame::Known;
+use unflake_core::test::TestId;
+use unflake_driver::memory::{AskedFailure, Memory, Recollection};
+use unflake_history::dates;
+use unflake_history::run::TestName;
+use unflake_history::sqlite::evidence::Question;
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::StoreError;
 
 use super::whence;
 
-/// By commit and what was installed: which tests passed with them, and when. The modules of a project may have
-/// different packages.
-type Known = HashMap<(String, [u8; 32]), HashMap<(String, u32), i64>>;
-
-/// The memory of what ran in `folder`, from the history at `path`, which is opened at the first question.
+/// The memory of what ran in `folder` before now, from the history at `path`, which is opened at each question: others
+/// may write to it meanwhile.
 pub(crate) fn of(path: &Utf8Path, folder: &Utf8Path) -> Memory {
-    let (path, folder) = (path.to_owned(), folder.to_owned());
-    let known: Mutex<Known> = Mutex::default();
-    Memory::new(move |asked: &Asked<'_>| {
-        let mut known = known.lock().expect("nobody panics with it");
-        let key = (asked.commit.to_owned(), whence::installed(asked.installed));
-        let passes = known.entry(key).or_insert_with_key(|(commit, installed)| {
-            // Without a history the report says that nobody looked.
-            read(&path, &folder, commit, installed).unwrap_or_default()
-        });
-        let test = (asked.test.name().to_owned(), asked.test.copy());
-        passes.get(&test).copied()
-    })
+    Memory::new(History::new(path, folder, dates::now()))
 }
 
-fn read(
-    path: &Utf8PathBuf,
-    folder: &Utf8Path,
-    commit: &str,
-    installed: &[u8; 32],
-) -> Result<HashMap<(String, u32), i64>, StoreError> {
-    let store = Sqlite::open(path.as_std_path(), Missing::Refuse)?;
-    let passes = store.passes_at(&whence::source(folder), commit, installed)?;
-    let passes = passes.into_iter();
-    Ok(passes
-        .map(|(test, time)| ((test.name, test.copy), time))
-        .collect())
+/// The history at a path, as far as it is about a folder.
+struct History {
+    path: Utf8PathBuf,
+    source: String,
+    /// This session writes too, and is no evidence about itself.
+    began: i64,
+}
+
+impl History {
+    fn new(path: &Utf8Path, folder: &Utf8Path, began: i64) -> Self {
+        Self {
+            path: path.to_owned(),
+            source: whence::source(folder),
+            began,
+        }
+    }
+
+    fn open(&self) -> Result<Sqlite, StoreError> {
+        Sqlite::open(self.path.as_std_path(), Missing::Refuse)
+    }
+
+    fn read_known(&self, asked: &AskedFailure<'_>) -> Result<Option<Known>, StoreError> {
+        let to_name = |test: &TestId| TestName {
+            name: test.name().to_owned(),
+            copy: test.copy(),
+            is_own: true,
+        };
+        let others = asked.old_names.iter().filter(|name| *name != asked.test);
+        let names: Vec<TestName> = std::iter::once(asked.test)
+            .chain(others)
+            .map(to_name)
+            .collect();
+        let question = Question {
+            source: &self.source,
+            installed: &whence::installed(asked.installed),
+            names: &names,
+            fingerprint: asked.fingerprint.as_str(),
+            before: self.began,
+        };
+        let evidence = self.open()?.evidence(&question, asked.commits)?;
+        Ok(evidence.map(|found| Known {
+            runs: found.runs,
+            failures: found.failures,
+            last: found.last,
+        }))
+    }
+}
+
+/// Without a history, or with one that cannot be read, nothing is known: the report says that nobody looked.
+impl Recollection for History {
+    fn known(&self, asked: &AskedFailure<'_>) -> Option<Known> {
+        self.read_known(asked).unwrap_or_default()
+    }
+
+    fn was_tested(&self, commit: &str) -> bool {
+        let tested = self
+            .open()
+            .and_then(|store| store.was_tested(&self.source, commit, self.began));
+        tested.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use tempfile::TempDir;
+    use unflake_core::event::{Event, Listing};
+    use unflake_core::failure::Fingerprint;
+    use unflake_core::outcome::Outcome;
+    use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
+
+    use super::super::recorder::Recorder;
+    use super::*;
+
+    fn git(folder: &Utf8Path, arguments: &[&str]) -> String {
+        let own = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+        let mut command = Command::new("git");
+        command.args(own).args(arguments).current_dir(folder);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn account(message: &str) -> Account {
+        Account {
+            message: message.to_owned(),
+            ..Account::default()
+        }
+    }
+
+    fn trial(test: &str, outcome: Outcome, rung: Rung) -> Event {
+        Event::TrialEnded(Trial {
+            test: TestId::new(test),
+            rung,
+            vm: VmId(3),
+            birth: Birth::Exec,
+            before: 0,
+            fixtures: Fixtures::AsInPlainRun,
+            is_watched: false,
+            outcome,
+            duration: Duration::ZERO,
+            cost: Duration::ZERO,
+            account: account("KeyError: 'k1'"),
+        })
+    }
+
+    /// Records a run of two tests, the second of which fails and passes when it runs again.
+    fn record(path: &Utf8Path, folder: &Utf8Path, installed: &[String]) {
+        let mut recorder = Recorder::new(path, folder);
+        recorder.read(&Event::Listed(Listing {
+            framework: "pytest 9".to_owned(),
+            language: "Python 3".to_owned(),
+            root: folder.to_string(),
+            tests: Vec::new(),
+            deselected: 0,
+            jobs: 1,
+            replay: Vec::new(),
+            options: Vec::new(),
+            installed: Some(installed.to_vec()),
+            hash_seed: None,
+        }));
+        recorder.read(&trial("a", Outcome::Passed, Rung::Suite));
+        recorder.read(&trial("b", Outcome::Failed, Rung::Suite));
+        recorder.read(&trial("b", Outcome::Failed, Rung::Immediate));
+        recorder.read(&trial("b", Outcome::Passed, Rung::Fresh));
+        recorder.finish().unwrap();
+    }
+
+    #[test]
+    fn what_was_recorded_at_a_commit_is_known_as_long_as_the_tree_was_clean() {
+        let temporary = TempDir::new().unwrap();
+        let folder = Utf8Path::from_path(temporary.path()).unwrap().join("shop");
+        fs::create_dir(&folder).unwrap();
+        git(&folder, &["init", "-q"]);
+        fs::write(folder.join("a.py"), "").unwrap();
+        git(&folder, &["add", "."]);
+        git(&folder, &["commit", "-qm", "one"]);
+        let head = git(&folder, &["rev-parse", "HEAD"]);
+        let path = folder.with_file_name("history.db");
+        let installed = ["pytest 9".to_owned()];
+        let memory = |began| Memory::new(History::new(&path, &folder, began));
+        let known = |test: &str, message: &str, installed: &[String], began| {
+            let found = memory(began).known(&AskedFailure {
+                test: &TestId::new(test),
+                old_names: &[TestId::new(test)],
+                fingerprint: &Fingerprint::of(&Outcome::Failed, &account(message)),
+                commits: &|commit| commit == head,
+                installed,
+            });
+            found.map(|known| (known.runs, known.failures))
+        };
+        assert_eq!(known("b", "KeyError: 'k7'", &installed, i64::MAX), None);
+        assert!(!memory(i64::MAX).was_tested(&head));
+        record(&path, &folder, &installed);
+        assert!(memory(i64::MAX).was_tested(&head));
+        assert!(!memory(0).was_tested(&head), "this session is no evidence");
+        fs::write(folder.join("a.py"), "changed = 1").unwrap();
+        record(&path, &folder, &installed);
+        let one_failure = Some((1, 1));
+        assert_eq!(
+            known("b", "KeyError: 'k7'", &installed, i64::MAX),
+            one_failure
+        );
+        assert_eq!(known("b", "ValueError", &installed, i64::MAX), Some((1, 0)));
+        assert_eq!(
+            known("a", "KeyError: 'k7'", &installed, i64::MAX),
+            Some((1, 0))
+        );
+        assert_eq!(known("b", "KeyError: 'k7'", &[], i64::MAX), None);
+        assert_eq!(known("b", "KeyError: 'k7'", &installed, 0), None);
+        let store = Sqlite::open(path.as_std_path(), Missing::Refuse).unwrap();
+        let past = store.past_of(2).unwrap().unwrap();
+        assert_eq!(
+            past.iter()
+                .map(|test| test.name.as_str())
+                .collect::<Vec<_>>(),
+            ["a"]
+        );
+    }
 }

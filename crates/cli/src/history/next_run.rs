@@ -12,7 +12,7 @@ use unflake_core::quantify::rerun_order::{Candidate, RerunOrder, rank};
 use unflake_core::reported::junit_name;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::Trial;
-use unflake_driver::fleet::Interrupter;
+use unflake_driver::interrupter::Interrupter;
 use unflake_driver::run_error::RunError;
 use unflake_driver::session::{Session, Wish};
 use unflake_history::book::Entry;

@@ -9,17 +9,17 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use unflake_core::comparison::AtBase;
 use unflake_core::event::Event;
+use unflake_core::failure::Fingerprint;
 use unflake_core::outcome::Outcome;
-use unflake_core::signature::signature;
 use unflake_core::test::TestId;
-use unflake_core::trial::{Rung, Trial};
+use unflake_core::trial::{Rung, Trial, VmId};
 use unflake_history::batch::{Batch, Packer};
 use unflake_history::dates;
-use unflake_history::run::{Ended, More, Provenance, Row};
+use unflake_history::past::VmPast;
+use unflake_history::run::{Ended, More, Provenance, Row, TestName};
 use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::{Refused, Source, Store, StoreError, digest_of};
+use unflake_history::store::{Conditions, Refused, Source, Store, StoreError, digest_of};
 
 use super::whence;
 
@@ -35,20 +35,29 @@ pub(crate) struct Recorder {
     path: PathBuf,
     store: Option<Sqlite>,
     /// Git is asked while the tests already run.
-    asking: Option<JoinHandle<Provenance>>,
+    asking: Option<JoinHandle<(Provenance, String)>>,
     provenance: Provenance,
     environment: String,
-    /// The digest of what is installed.
-    installed: Option<[u8; 32]>,
-    /// What these runs are called.
-    source: String,
+    origin: Origin,
     ready: Vec<Held>,
     /// Runs of tests that have failed, until their verdict.
     waiting: HashMap<TestId, Vec<Held>>,
     attempts: HashMap<TestId, u32>,
+    /// What has run in each VM.
+    pasts: HashMap<VmId, VmPast>,
     last_written: Instant,
     written: u32,
     trouble: Option<StoreError>,
+}
+
+/// Where and how these runs are made.
+#[derive(Clone)]
+struct Origin {
+    /// What they are called.
+    source: String,
+    /// The digest of what is installed.
+    installed: Option<[u8; 32]>,
+    conditions: Conditions,
 }
 
 /// One run that is not written yet.
@@ -66,14 +75,23 @@ impl Recorder {
         Self {
             path: path.as_std_path().to_owned(),
             store: None,
-            asking: Some(thread::spawn(move || whence::provenance(&asked))),
+            asking: Some(thread::spawn(move || {
+                (whence::provenance(&asked), whence::project(&asked))
+            })),
             provenance: Provenance::default(),
             environment: String::new(),
-            installed: None,
-            source: whence::source(folder),
+            origin: Origin {
+                source: whence::source(folder),
+                installed: None,
+                conditions: Conditions {
+                    hash_seed: whence::hash_seed(),
+                    ..Conditions::default()
+                },
+            },
             ready: Vec::new(),
             waiting: HashMap::new(),
             attempts: HashMap::new(),
+            pasts: HashMap::new(),
             last_written: Instant::now(),
             written: 0,
             trouble: None,
@@ -87,9 +105,11 @@ impl Recorder {
                 // What was run in another module had its own around it.
                 self.write();
                 self.environment.clone_from(&listing.language);
-                self.installed = listing.installed.as_deref().map(whence::installed);
+                self.origin.installed = listing.installed.as_deref().map(whence::installed);
+                self.origin.conditions.jobs = u32::try_from(listing.jobs).unwrap_or(u32::MAX);
             }
             Event::TrialEnded(trial) => self.read_trial(trial),
+            Event::Prepared { test, vm } => self.has_run(test, *vm),
             Event::Judged(finding) => {
                 let mut runs = self.waiting.remove(&finding.test).unwrap_or_default();
                 let failed = runs
@@ -99,14 +119,6 @@ impl Recorder {
                     let more = failed.row.more.get_or_insert_default();
                     more.verdict = Some(finding.verdict.label().to_owned());
                 }
-                // A run at the base that used files of the work tree is none of the base.
-                let compared = finding.comparison.as_ref();
-                let at_base = compared.filter(|compared| compared.at_base == AtBase::Passed);
-                if let Some(comparison) = at_base {
-                    for revision in runs.iter_mut().filter_map(|run| run.revision.as_mut()) {
-                        revision.clone_from(&comparison.base.commit);
-                    }
-                }
                 self.ready.append(&mut runs);
             }
             Event::VmStarted { .. }
@@ -114,9 +126,9 @@ impl Recorder {
             | Event::Unmatched { .. }
             | Event::Noted(_)
             | Event::TrialStarted { .. }
-            | Event::Prepared { .. }
             | Event::SuiteEnded { .. }
             | Event::Searching { .. }
+            | Event::Blaming { .. }
             | Event::Detected { .. }
             | Event::CulpritFound { .. }
             | Event::Latent(_)
@@ -148,7 +160,12 @@ impl Recorder {
         let attempt = match trial.rung {
             Rung::Suite => 1,
             // Other code, or other conditions on purpose.
-            Rung::Base | Rung::Once(_) | Rung::Again(_) => 0,
+            Rung::Base
+            | Rung::InOrder
+            | Rung::Alone
+            | Rung::OtherSeed
+            | Rung::Once(_)
+            | Rung::Again(_) => 0,
             Rung::OwnRerun
             | Rung::Immediate
             | Rung::End
@@ -163,11 +180,17 @@ impl Recorder {
                 *reruns
             }
         };
-        let run = Held {
+        let mut run = Held {
             test: trial.test.clone(),
             row: to_row(trial, attempt),
             revision: (trial.rung == Rung::Base).then(String::new),
         };
+        if trial.outcome.is_failure()
+            && let Some(more) = &mut run.row.more
+        {
+            more.past = Some(self.pasts.entry(trial.vm).or_default().so_far());
+        }
+        self.has_run(&trial.test, trial.vm);
         let is_waiting = self.waiting.contains_key(&trial.test);
         if is_waiting || (attempt == 1 && trial.outcome.is_failure()) {
             self.waiting
@@ -179,6 +202,14 @@ impl Recorder {
         }
     }
 
+    fn has_run(&mut self, test: &TestId, vm: VmId) {
+        self.pasts.entry(vm).or_default().push(TestName {
+            name: test.name().to_owned(),
+            copy: test.copy(),
+            is_own: true,
+        });
+    }
+
     fn write(&mut self) {
         self.last_written = Instant::now();
         if self.ready.is_empty() || self.trouble.is_some() {
@@ -186,7 +217,7 @@ impl Recorder {
         }
         if let Some(asking) = self.asking.take() {
             // A thread that panicked has said so; then nothing is known of the code.
-            self.provenance = asking.join().unwrap_or_default();
+            (self.provenance, self.origin.conditions.project) = asking.join().unwrap_or_default();
             self.provenance.environment.clone_from(&self.environment);
         }
         if let Err(trouble) = self.try_write() {
@@ -224,10 +255,9 @@ impl Recorder {
         batches.reverse();
         self.written += 1;
         let mut source = OwnRuns {
-            name: self.source.clone(),
+            origin: self.origin.clone(),
             batches,
             number: self.written,
-            installed: self.installed,
         };
         let store = self.store.as_mut().expect("it was just opened");
         store.append(&mut source).map(|_| ())
@@ -238,13 +268,15 @@ fn to_row(trial: &Trial, attempt: u32) -> Row {
     let duration = i64::try_from(trial.duration.as_micros()).ok();
     let is_plain = trial.rung == Rung::Suite && !trial.outcome.is_failure();
     let message: String = trial.account.message.chars().take(MESSAGE).collect();
-    let signature = signature("", &message);
-    let is_failure = trial.outcome.is_failure();
     let more = (!is_plain).then(|| {
+        let fingerprint = Fingerprint::of(&trial.outcome, &trial.account);
+        let summary = fingerprint.summary();
+        let is_failure = trial.outcome.is_failure();
         Box::new(More {
             rung: Some(trial.rung.label().to_owned()),
             vm: Some(trial.vm.0),
-            signature: (is_failure && !signature.is_empty()).then_some(signature),
+            signature: (is_failure && !summary.is_empty()).then(|| summary.to_owned()),
+            fingerprint: is_failure.then(|| fingerprint.as_str().to_owned()),
             message,
             ..More::default()
         })
@@ -262,10 +294,9 @@ fn to_row(trial: &Trial, attempt: u32) -> Row {
 
 /// Runs that nobody else can have written.
 struct OwnRuns {
-    name: String,
+    origin: Origin,
     batches: Vec<Batch>,
     number: u32,
-    installed: Option<[u8; 32]>,
 }
 
 impl Source for OwnRuns {
@@ -282,10 +313,14 @@ impl Source for OwnRuns {
     }
 
     fn name(&self) -> String {
-        self.name.clone()
+        self.origin.source.clone()
     }
 
     fn installed(&self) -> Option<[u8; 32]> {
-        self.installed
+        self.origin.installed
+    }
+
+    fn conditions(&self) -> Option<Conditions> {
+        Some(self.origin.conditions.clone())
     }
 }

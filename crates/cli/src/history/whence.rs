@@ -4,6 +4,7 @@ use std::env;
 
 use camino::Utf8Path;
 use unflake_driver::changes::is_dirty;
+use unflake_driver::clutter::Clutter;
 use unflake_driver::git::Repository;
 use unflake_history::run::Provenance;
 use unflake_history::store::digest_of;
@@ -39,7 +40,8 @@ pub(crate) fn provenance(folder: &Utf8Path) -> Provenance {
         let here = ask(&["rev-parse", "--abbrev-ref", "HEAD"]);
         branch = here.filter(|name| name != "HEAD").unwrap_or_default();
         branch = first(&BRANCHES).unwrap_or(branch);
-        let is_changed = !revision.is_empty() && is_dirty(&repository, "HEAD").unwrap_or(true);
+        let is_changed = !revision.is_empty()
+            && is_dirty(&repository, "HEAD", &Clutter::default()).unwrap_or(true);
         if is_changed {
             // Nobody can say what these runs ran: they prove nothing about the revision or the branch.
             revision.push('+');
@@ -66,6 +68,39 @@ pub(crate) fn source(folder: &Utf8Path) -> String {
     }
 }
 
+/// What the repository around a folder is called: as its origin is, or as the folder of its first work tree.
+pub(crate) fn project(folder: &Utf8Path) -> String {
+    let ask = |arguments: &[&str]| {
+        let repository = Repository::find(folder).ok()??;
+        let answer = repository.run(arguments).ok()?;
+        Some(String::from_utf8(answer).ok()?.trim().to_owned())
+    };
+    let origin = ask(&["config", "--get", "remote.origin.url"]);
+    let origin = origin
+        .as_deref()
+        .map(name_of)
+        .filter(|name| !name.is_empty());
+    if let Some(name) = origin {
+        return name.to_owned();
+    }
+    let common = ask(&["rev-parse", "--path-format=absolute", "--git-common-dir"]);
+    let common = common.as_deref().map(|path| path.trim_end_matches("/.git"));
+    let name = name_of(common.unwrap_or(folder.as_str()));
+    name.to_owned()
+}
+
+/// The last part of a path or URL.
+fn name_of(place: &str) -> &str {
+    let place = place.trim_end_matches('/');
+    let name = place.rsplit(['/', ':', '\\']).next().unwrap_or(place);
+    name.strip_suffix(".git").unwrap_or(name)
+}
+
+/// The seed of Python's hashes, if the user has fixed it: else each interpreter takes another.
+pub(crate) fn hash_seed() -> Option<String> {
+    first(&["PYTHONHASHSEED"]).filter(|seed| seed != "random")
+}
+
 /// What tells one set of installed packages from all others.
 pub(crate) fn installed(packages: &[String]) -> [u8; 32] {
     digest_of(packages.join("\n").as_bytes())
@@ -74,4 +109,21 @@ pub(crate) fn installed(packages: &[String]) -> [u8; 32] {
 fn first(names: &[&str]) -> Option<String> {
     let mut values = names.iter().filter_map(|name| env::var(name).ok());
     values.find(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_called_as_its_origin_is() {
+        for (origin, name) in [
+            ("https://example.org/team/shop.git", "shop"),
+            ("git@example.org:shop.git", "shop"),
+            ("/srv/git/shop/", "shop"),
+            ("", ""),
+        ] {
+            assert_eq!(name_of(origin), name);
+        }
+    }
 }

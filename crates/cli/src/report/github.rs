@@ -5,17 +5,18 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 
 use camino::Utf8Path;
-use unflake_core::verdict::{Finding, Verdict};
+use unflake_core::policy::Policy;
+use unflake_core::verdict::Finding;
 
-use super::{Report, changes, markdown, order};
-use crate::quarantine::describe;
+use super::{Report, markdown, order, whose};
+use crate::quarantine::{describe, is_yours};
 
 /// Writes annotations to `stderr` and the summary to the file that GitHub names, when run there.
-pub(crate) fn write(report: &Report, stderr: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(report: &Report, policy: Policy, stderr: &mut impl Write) -> io::Result<()> {
     if env::var("GITHUB_ACTIONS").as_deref() != Ok("true") {
         return Ok(());
     }
-    for annotation in annotations(report) {
+    for annotation in annotations(report, policy) {
         writeln!(stderr, "{annotation}")?;
     }
     if let Ok(path) = env::var("GITHUB_STEP_SUMMARY") {
@@ -25,9 +26,11 @@ pub(crate) fn write(report: &Report, stderr: &mut impl Write) -> io::Result<()> 
     Ok(())
 }
 
-fn annotations(report: &Report) -> Vec<String> {
+fn annotations(report: &Report, policy: Policy) -> Vec<String> {
     let findings = report.findings_by_weight().into_iter();
-    let mut lines: Vec<String> = findings.map(|finding| annotate(report, finding)).collect();
+    let mut lines: Vec<String> = findings
+        .map(|finding| annotate(report, policy, finding))
+        .collect();
     for error in &report.collection_errors {
         let title = property("collection error");
         let message = data(&format!("{}\n{}", error.place, error.text));
@@ -43,20 +46,14 @@ fn annotations(report: &Report) -> Vec<String> {
     lines
 }
 
-fn annotate(report: &Report, finding: &Finding) -> String {
+fn annotate(report: &Report, policy: Policy, finding: &Finding) -> String {
     let quarantined = report.quarantine.of(&finding.test);
-    let level = match finding.verdict {
-        _ if quarantined.is_some() => "notice",
-        Verdict::Flaky(_) => "warning",
-        Verdict::Nio(_)
-        | Verdict::NioAfterOthers
-        | Verdict::Victim
-        | Verdict::NonDeterministic
-        | Verdict::Brittle
-        | Verdict::PreExisting
-        | Verdict::Broken(_)
-        | Verdict::Unclear(_)
-        | Verdict::Unexamined(_) => "error",
+    let level = if quarantined.is_some() && !is_yours(finding) {
+        "notice"
+    } else if policy.forgives(finding) {
+        "warning"
+    } else {
+        "error"
     };
     let place = report.test(&finding.test).map_or_else(String::new, |test| {
         let file = in_workspace(report, &test.file);
@@ -67,9 +64,16 @@ fn annotate(report: &Report, finding: &Finding) -> String {
         .trials
         .first()
         .map_or("", |trial| &trial.account.message);
-    let mut lines = vec![finding.verdict.meaning().to_owned(), message.to_owned()];
+    let mut lines: Vec<String> = whose::answer(finding).into_iter().collect();
+    lines.extend([finding.verdict.meaning().to_owned(), message.to_owned()]);
     lines.extend(quarantined.map(|one| format!("quarantined {}", describe(one))));
-    lines.extend(finding.comparison.iter().flat_map(changes::describe));
+    lines.extend(whose::settle(finding));
+    lines.extend(
+        finding
+            .blame
+            .iter()
+            .flat_map(|blame| whose::evidence(blame)),
+    );
     lines.extend(order::describe_lines(finding));
     let message = data(&lines.join("\n"));
     format!("::{level} {place}title={title}::{message}")

@@ -4,12 +4,11 @@ use std::fmt::Write;
 
 use console::{Style, style};
 use unflake_core::cost::{Costs, Spent};
-use unflake_core::event::Ending;
 use unflake_core::nio::Setting;
 use unflake_core::trial::{Birth, Rung, Trial};
 use unflake_core::verdict::{Finding, Verdict};
 
-use super::{Report, changes, describe_note, order, plural, seconds};
+use super::{Report, conclusion, describe_note, order, plural, seconds, whose};
 use crate::printable::{printable, printable_lines};
 use crate::quarantine::describe;
 
@@ -24,14 +23,11 @@ pub(crate) fn write(report: &Report) -> String {
             printable(&describe_note(note))
         );
     }
-    let findings = report.findings_by_weight();
-    let is_flaky = |finding: &&&Finding| finding.verdict.is_flaky();
-    for finding in findings.iter().filter(is_flaky) {
-        write_finding(&mut text, report, finding);
+    for (finding, others) in report.incidents() {
+        write_finding(&mut text, report, finding, &others);
     }
-    write_costs(&mut text, report.costs);
-    for finding in findings.iter().filter(|finding| !is_flaky(finding)) {
-        write_finding(&mut text, report, finding);
+    if report.shows_costs {
+        write_costs(&mut text, report.costs);
     }
     write_latent(&mut text, report);
     for error in &report.collection_errors {
@@ -51,17 +47,27 @@ pub(crate) fn write(report: &Report) -> String {
         write_block(&mut text, rest);
     }
     text.push('\n');
-    text.push_str(&conclusion(report));
+    text.push_str(&conclusion::write(report));
     text
 }
 
-fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
+fn write_finding(text: &mut String, report: &Report, finding: &Finding, others: &[&Finding]) {
     text.push('\n');
     let label = finding.verdict.label().to_uppercase();
     let label = colour(finding.verdict).apply_to(format!("{label:<10}"));
     let name = style(printable(finding.test.name())).bold();
     let _ = writeln!(text, "{label} {name}");
-    let _ = writeln!(text, "           {}", finding.verdict.meaning());
+    if let Some(answer) = whose::answer(finding) {
+        write_wrapped(text, &printable(&answer), true);
+    }
+    write_wrapped(text, finding.verdict.meaning(), false);
+    if let Some(settle) = whose::settle(finding) {
+        write_wrapped(
+            text,
+            &printable(&format!("what would settle it: {settle}")),
+            false,
+        );
+    }
     if let Some(quarantined) = report.quarantine.of(&finding.test) {
         let title = style("quarantined").yellow();
         let words = printable(&describe(quarantined));
@@ -73,7 +79,11 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         let _ = writeln!(text, "           {line}");
     }
     let mut first = None;
-    for trial in &finding.trials {
+    let told = finding
+        .trials
+        .iter()
+        .filter(|trial| !trial.rung.is_for_blame());
+    for trial in told {
         let is_first = matches!(trial.rung, Rung::Once(setting) if !matches!(setting, Setting::Plain | Setting::Alone | Setting::Ordered));
         if is_first {
             first = Some(trial);
@@ -81,17 +91,34 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
             write_trial(text, first.take(), trial);
         }
     }
+    write_others(text, others);
     write_reasons(text, report, finding);
     write_commands(text, report, finding);
     write_failure(text, finding);
 }
 
+/// The tests that failed together with one, in the same way: each was confirmed, and has its own answers.
+fn write_others(text: &mut String, others: &[&Finding]) {
+    if others.is_empty() {
+        return;
+    }
+    let count = plural(others.len(), "more test", "more tests");
+    let title = style(format!(
+        "{count} failed in the same way, with the same answers:"
+    ));
+    let _ = writeln!(text, "           {}", title.dim());
+    for other in others {
+        let _ = writeln!(text, "             {}", printable(other.test.name()));
+    }
+}
+
 /// What the finding has to do with: changes, other tests, files, and what was seen to help.
 fn write_reasons(text: &mut String, report: &Report, finding: &Finding) {
-    let changes = finding.comparison.iter().flat_map(changes::describe);
+    let changes = finding.blame.iter();
+    let changes = changes.flat_map(|blame| whose::evidence(blame));
     for (place, line) in changes.enumerate() {
-        let title = if place == 0 { "changes:" } else { "        " };
-        write_titled(text, title, &line);
+        let title = if place == 0 { "changes:" } else { "" };
+        write_hanging(text, title, &printable(&line));
     }
     for (title, line) in order::describe(finding) {
         write_titled(text, &format!("{title}:"), &line);
@@ -133,13 +160,11 @@ fn write_commands(text: &mut String, report: &Report, finding: &Finding) {
     }
 }
 
-/// The first failure in its own words, unless it is forgiven.
+/// The first failure in its own words.
 fn write_failure(text: &mut String, finding: &Finding) {
     let mut failed = finding.trials.iter();
     let first = failed.find(|trial| trial.outcome.is_failure());
-    if !finding.verdict.is_flaky()
-        && let Some(first) = first
-    {
+    if let Some(first) = first {
         if matches!(first.rung, Rung::Again(_)) {
             let title = style("the second run:").dim();
             let _ = writeln!(text, "           {title}");
@@ -147,6 +172,52 @@ fn write_failure(text: &mut String, finding: &Finding) {
         write_block(text, &first.account.text);
         write_block(text, &first.account.output);
     }
+}
+
+/// How wide a line is, and what stands before the lines of a finding.
+const WIDTH: usize = 80;
+const INDENT: &str = "           ";
+
+/// A sentence in lines of 80 columns.
+fn write_wrapped(text: &mut String, sentence: &str, is_bold: bool) {
+    for line in wrap(sentence, WIDTH - INDENT.len()) {
+        let line = if is_bold {
+            style(line).bold()
+        } else {
+            style(line)
+        };
+        let _ = writeln!(text, "{INDENT}{line}");
+    }
+}
+
+/// The same beside the title `changes:`, or where it would be.
+fn write_hanging(text: &mut String, title: &str, sentence: &str) {
+    const TITLE: usize = "changes:".len();
+    let lines = wrap(sentence, WIDTH - INDENT.len() - TITLE - 3);
+    for (place, line) in lines.iter().enumerate() {
+        let title = if place == 0 { title } else { "" };
+        let title = style(format!("{title:<TITLE$}")).dim();
+        // What goes on with the line before is set in.
+        let more = if place == 0 { "" } else { "  " };
+        let _ = writeln!(text, "{INDENT}{title} {more}{line}");
+    }
+}
+
+/// The words of a sentence in lines so wide. What is longer than a line, an id for example, stays whole.
+fn wrap(sentence: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in sentence.split_whitespace() {
+        let line = lines.last_mut().expect("there is a first line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
 }
 
 fn write_titled(text: &mut String, title: &str, line: &str) {
@@ -210,12 +281,14 @@ fn write_trial(text: &mut String, once: Option<&Trial>, trial: &Trial) {
         Birth::Fork => format!("{} fork", trial.vm),
         Birth::Elsewhere => "elsewhere".to_owned(),
     };
-    let message = cut(&printable(&trial.account.message), 70);
     let line = format!(
-        "           {rung:<12} {before}{outcome} {:>7}  {place:<9} {message}",
+        "{INDENT}{rung:<12} {before}{outcome} {:>7}  {place:<9} ",
         seconds(trial.duration),
     );
-    let _ = writeln!(text, "{}", line.trim_end());
+    // The first failure follows in its own words.
+    let room = WIDTH.saturating_sub(console::measure_text_width(&line));
+    let message = cut(&printable(&trial.account.message), room);
+    let _ = writeln!(text, "{}", format!("{line}{message}").trim_end());
 }
 
 fn write_block(text: &mut String, block: &str) {
@@ -260,85 +333,6 @@ fn write_costs(text: &mut String, costs: Costs) {
     }
 }
 
-/// The last line: what happened, in numbers.
-fn conclusion(report: &Report) -> String {
-    let counts = report.counts();
-    let kinds = [
-        (
-            counts.collection_errors,
-            "collection error",
-            Style::new().red().bold(),
-        ),
-        (counts.unmatched, "unmatched", Style::new().red().bold()),
-        (counts.broken, "broken", Style::new().red().bold()),
-        (
-            counts.unexamined,
-            "failed, unexamined",
-            Style::new().red().bold(),
-        ),
-        (counts.unclear, "unclear", Style::new().red().bold()),
-        (counts.nio, "NIO", Style::new().red().bold()),
-        (
-            counts.nio_after_others,
-            "NIO after others",
-            Style::new().red().bold(),
-        ),
-        (counts.victim, "victim", Style::new().red().bold()),
-        (
-            counts.non_deterministic,
-            "non-deterministic",
-            Style::new().yellow().bold(),
-        ),
-        (counts.brittle, "brittle", Style::new().red().bold()),
-        (
-            counts.pre_existing,
-            "pre-existing",
-            Style::new().red().bold(),
-        ),
-        (counts.quarantined, "quarantined", Style::new().yellow()),
-        (counts.flaky, "flaky", Style::new().yellow().bold()),
-        (counts.passed, "passed", Style::new().green()),
-        (counts.skipped, "skipped", Style::new().dim()),
-        (counts.xfailed, "xfailed", Style::new().dim()),
-        (counts.xpassed, "xpassed", Style::new().dim()),
-        (counts.not_run, "not run", Style::new().yellow()),
-    ];
-    let parts: Vec<String> = kinds
-        .iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, name, style)| {
-            let name = if *name == "collection error" {
-                plural(*count, "collection error", "collection errors")
-            } else {
-                format!("{count} {name}")
-            };
-            style.apply_to(name).to_string()
-        })
-        .collect();
-    let how = match &report.ending {
-        Some(Ending::Completed) | None => String::new(),
-        Some(Ending::Interrupted) => " (interrupted)".to_owned(),
-        Some(Ending::OutOfTime) => " (the time was over before all had run)".to_owned(),
-        Some(Ending::CutShort { reason }) => {
-            format!("\nERROR {}", printable_lines(reason))
-        }
-        Some(Ending::Stopped { reason }) => format!(" (pytest: {})", printable(reason)),
-        Some(Ending::Quit { test, reason }) => {
-            let test = printable(test.name());
-            format!(
-                " ({test} ended the session with pytest.exit: {})",
-                printable(reason)
-            )
-        }
-    };
-    let tests = plural(counts.tests, "test", "tests");
-    format!(
-        "{tests} in {}: {}{how}",
-        seconds(report.elapsed),
-        parts.join(", ")
-    )
-}
-
 fn colour(verdict: Verdict) -> Style {
     match verdict {
         Verdict::Flaky(_) => Style::new().yellow().bold(),
@@ -347,8 +341,7 @@ fn colour(verdict: Verdict) -> Style {
         | Verdict::Victim
         | Verdict::NonDeterministic
         | Verdict::Brittle
-        | Verdict::PreExisting
-        | Verdict::Broken(_)
+        | Verdict::Broken
         | Verdict::Unclear(_)
         | Verdict::Unexamined(_) => Style::new().red().bold(),
     }

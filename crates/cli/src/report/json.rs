@@ -1,7 +1,7 @@
 //! The JSON report. `docs/json.md` describes the schema; a change that breaks readers raises it.
 
-mod changes;
 mod order;
+mod whose;
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
 use unflake_history::dates;
 
-use self::changes::{JsonChanges, to_json_changes};
 use self::order::{JsonCause, JsonLatent, JsonOrder, to_json_cause, to_json_latent, to_json_order};
+use self::whose::{JsonWhose, to_json_whose};
 use super::{Counts, Report, describe_note};
 
 /// The schema's name and version.
-const SCHEMA: &str = "unflake.run/1";
+const SCHEMA: &str = "unflake.run/2";
 
 /// The report as one JSON object on several lines.
 pub(crate) fn write(report: &Report, exit_code: u8) -> String {
@@ -39,6 +39,7 @@ struct JsonReport<'a> {
     seconds: f64,
     jobs: usize,
     replay: &'a [String],
+    hash_seed: Option<u32>,
     summary: JsonCounts,
     too_many_failures: bool,
     findings: Vec<JsonFinding<'a>>,
@@ -66,7 +67,9 @@ struct JsonCounts {
     victim: usize,
     non_deterministic: usize,
     brittle: usize,
-    pre_existing: usize,
+    yours: usize,
+    not_yours: usize,
+    not_known: usize,
     broken: usize,
     unclear: usize,
     unexamined: usize,
@@ -85,7 +88,7 @@ struct JsonFinding<'a> {
     meaning: &'static str,
     quarantine: Option<JsonQuarantine<'a>>,
     repeat: String,
-    changes: Option<JsonChanges<'a>>,
+    whose: Option<JsonWhose<'a>>,
     left_behind: &'a [String],
     latent: bool,
     order: Option<JsonOrder<'a>>,
@@ -188,6 +191,7 @@ fn to_json(report: &Report, exit_code: u8) -> JsonReport<'_> {
         seconds: round(report.elapsed),
         jobs: listing.map_or(0, |listing| listing.jobs),
         replay: listing.map_or(&[], |listing| &listing.replay),
+        hash_seed: listing.and_then(|listing| listing.hash_seed),
         summary: to_json_counts(report.counts()),
         too_many_failures: report.too_many_failures,
         findings: report
@@ -229,7 +233,9 @@ fn to_json_counts(counts: Counts) -> JsonCounts {
         victim: counts.victim,
         non_deterministic: counts.non_deterministic,
         brittle: counts.brittle,
-        pre_existing: counts.pre_existing,
+        yours: counts.yours,
+        not_yours: counts.not_yours,
+        not_known: counts.not_known,
         broken: counts.broken,
         unclear: counts.unclear,
         unexamined: counts.unexamined,
@@ -250,7 +256,7 @@ fn to_json_finding<'a>(report: &'a Report, finding: &'a Finding) -> JsonFinding<
         meaning: finding.verdict.meaning(),
         quarantine: report.quarantine.of(&finding.test).map(to_json_quarantine),
         repeat: report.invocation.repeat(report, finding),
-        changes: finding.comparison.as_ref().map(to_json_changes),
+        whose: to_json_whose(finding),
         left_behind: &finding.left_behind,
         latent: finding.is_latent,
         order: finding.dependence.as_deref().map(to_json_order),

@@ -12,8 +12,8 @@ use unflake_core::test::Test;
 use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
 
-use super::{Report, SuiteRun, changes, order};
-use crate::quarantine::describe;
+use super::{Report, SuiteRun, order, whose};
+use crate::quarantine::{describe, is_yours};
 
 /// The report as XML.
 pub(crate) fn write(
@@ -63,9 +63,12 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
         .iter()
         .find(|finding| finding.test == test.id);
     let quarantined = report.quarantine.of(&test.id);
-    let is_flaky = finding.is_some_and(|finding| finding.verdict.is_flaky());
-    // A test in quarantine reads as a success with its failures, as a flaky one does; its verdict stands beside.
-    let is_forgiven = quarantined.is_some() || is_flaky && policy.forgives(report.counted());
+    let is_within_limit = policy.is_within_limit(report.counted());
+    // A test in quarantine reads as a success with its failures, as a forgiven one does; its verdict stands beside.
+    let is_forgiven = finding.is_some_and(|finding| {
+        let is_excused = quarantined.is_some() && !is_yours(finding);
+        is_excused || policy.forgives(finding) && is_within_limit
+    });
     let mut status = match finding {
         Some(finding) => to_status(finding, is_forgiven),
         None if run.outcome.is_failure() => TestCaseStatus::non_success(kind(&run.outcome)),
@@ -107,9 +110,12 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
         if !order.is_empty() {
             case.add_property(Property::new("unflake.order", order));
         }
-        if let Some(comparison) = &finding.comparison {
-            let changes = changes::describe(comparison).join("; ");
-            case.add_property(Property::new("unflake.changes", changes));
+        if let Some(blame) = &finding.blame {
+            case.add_property(Property::new("unflake.whose", blame.whose.label()));
+            case.add_property(Property::new("unflake.because", blame.whose.because()));
+            let answer = whose::answer(finding).into_iter();
+            let lines: Vec<String> = answer.chain(whose::evidence(blame)).collect();
+            case.add_property(Property::new("unflake.changes", lines.join("; ")));
         }
         let repeat = report.invocation.repeat(report, finding);
         case.add_property(Property::new("unflake.repeat", repeat));
@@ -121,10 +127,10 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
     case
 }
 
-/// A flaky test reads as a success with `flakyFailure`s, all others as a failure with
+/// A failure that is forgiven reads as a success with `flakyFailure`s, all others as a failure with
 /// `rerunFailure`s.
 fn to_status(finding: &Finding, is_forgiven: bool) -> TestCaseStatus {
-    let failed = |trial: &&Trial| trial.outcome.is_failure();
+    let failed = |trial: &&Trial| trial.outcome.is_failure() && !trial.rung.is_for_blame();
     if is_forgiven {
         let mut status = TestCaseStatus::success();
         status.add_reruns(finding.trials.iter().filter(failed).map(to_rerun));
@@ -185,6 +191,7 @@ fn attempts(finding: &Finding) -> String {
     finding
         .trials
         .iter()
+        .filter(|trial| !trial.rung.is_for_blame())
         .map(one)
         .collect::<Vec<_>>()
         .join("; ")
@@ -206,18 +213,12 @@ fn split(id: &str) -> (String, &str) {
 
 #[cfg(test)]
 mod tests {
-    use unflake_core::policy::FlakyResult;
-
     use super::*;
     use crate::report::sample;
 
     #[test]
     fn the_whole_report_reads_well() {
-        let lenient = Policy {
-            flaky: FlakyResult::Pass,
-            max_flaky: None,
-        };
-        insta::assert_snapshot!(write(&sample::report(), lenient).unwrap());
+        insta::assert_snapshot!(write(&sample::report(), Policy::DEFAULT).unwrap());
     }
 
     #[test]

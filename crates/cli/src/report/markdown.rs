@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unflake_core::verdict::Finding;
 
-use super::{Report, changes, order, plural, seconds};
+use super::{Report, order, plural, seconds, whose};
 use crate::printable::{printable, printable_lines};
 use crate::quarantine::describe;
 
@@ -16,11 +16,13 @@ pub(crate) fn write(report: &Report) -> String {
     let counts = report.counts();
     let title = match (counts.failures(), counts.flaky) {
         (0, 0) => "no failures".to_owned(),
-        (0, flaky) => format!("{flaky} flaky, no real failures"),
+        (0, flaky) => format!("{flaky} flaky"),
         (failures, 0) => plural(failures, "failure", "failures"),
         (failures, flaky) => format!("{}, {flaky} flaky", plural(failures, "failure", "failures")),
     };
-    let mut text = format!("## unflake: {title}\n\n");
+    let whose = counts.describe_whose();
+    let whose = whose.map_or_else(String::new, |whose| format!(" ({whose})"));
+    let mut text = format!("## unflake: {title}{whose}\n\n");
     let _ = writeln!(
         text,
         "{} in {}: {} passed, {} skipped{}.\n",
@@ -36,7 +38,7 @@ pub(crate) fn write(report: &Report) -> String {
     let mut findings = report.findings_by_weight();
     findings.reverse();
     if !findings.is_empty() {
-        text.push_str("| verdict | test | what it means |\n|---|---|---|\n");
+        text.push_str("| how | whose | test | what it means |\n|---|---|---|---|\n");
         for finding in &findings {
             let (verdict, mut meaning) = (
                 finding.verdict.label(),
@@ -45,9 +47,12 @@ pub(crate) fn write(report: &Report) -> String {
             if let Some(quarantined) = report.quarantine.of(&finding.test) {
                 meaning = format!("{meaning}; quarantined {}", cell(&describe(quarantined)));
             }
+            let blame = finding.blame.as_deref();
+            let whose = blame.map_or("", |blame| blame.whose.label());
+            let whose = whose.replace('-', " ");
             let _ = writeln!(
                 text,
-                "| **{verdict}** | {} | {meaning} |",
+                "| **{verdict}** | **{whose}** | {} | {meaning} |",
                 cell(finding.test.name())
             );
         }
@@ -77,7 +82,11 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         html(finding.test.name())
     );
     text.push_str("| rung | outcome | time | VM | message |\n|---|---|---|---|---|\n");
-    for trial in &finding.trials {
+    let told = finding
+        .trials
+        .iter()
+        .filter(|trial| !trial.rung.is_for_blame());
+    for trial in told {
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} {} | {} |",
@@ -89,13 +98,13 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
             cell(&trial.account.message)
         );
     }
-    let changes: Vec<String> = finding
-        .comparison
-        .iter()
-        .flat_map(changes::describe)
-        .collect();
+    let blame = finding.blame.iter();
+    let changes = whose::answer(finding).into_iter();
+    let changes = changes.chain(whose::settle(finding));
+    let changes = changes.chain(blame.flat_map(|blame| whose::evidence(blame)));
+    let changes: Vec<String> = changes.collect();
     if !changes.is_empty() {
-        text.push_str("\nThe latest changes:\n\n");
+        text.push_str("\nWhose it is:\n\n");
         for line in changes {
             let _ = writeln!(text, "- {}", cell(&line));
         }

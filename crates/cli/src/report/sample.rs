@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use clap::Parser;
+use unflake_core::blame::{Base, Blame, Guilt, Innocence, Whose};
 use unflake_core::change::{ChangeKind, Lines};
-use unflake_core::comparison::{AtBase, Base, Comparison};
 use unflake_core::event::{CollectionError, Ending, Event, Listing, Note};
 use unflake_core::intersect::{How, Intersection, Touch, Unknown};
 use unflake_core::outcome::Outcome;
+use unflake_core::sequential::Tally;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
-use unflake_core::verdict::{Blame, Finding, Flakiness, Verdict};
+use unflake_core::verdict::{Finding, Flakiness, Verdict};
 
 use super::Report;
 use crate::args::RunArgs;
@@ -62,11 +63,7 @@ fn events() -> Vec<Event> {
     events.extend(trials.cloned().map(Event::TrialEnded));
     let flaky = Verdict::Flaky(Flakiness::NonBursty);
     events.push(judged(CHANCE, flaky, &chance));
-    events.push(judged(
-        BROKEN,
-        Verdict::Broken(Blame::TouchesChange),
-        &broken,
-    ));
+    events.push(judged(BROKEN, Verdict::Broken, &broken));
     events.push(Event::Ended(Ending::Completed));
     events
 }
@@ -89,6 +86,7 @@ fn listing() -> Listing {
         replay: Vec::new(),
         options: vec!["-v".to_owned()],
         installed: None,
+        hash_seed: Some(41),
     }
 }
 
@@ -118,6 +116,7 @@ fn trial(id: &str, rung: Rung, vm: u32, outcome: Outcome) -> Trial {
                 "    def test():\n>       assert 6 == 2\n\ntests/test.py:9: AssertionError",
             ),
             output: words("--- Captured stdout call ---\n```rolling```"),
+            ..Account::default()
         },
     }
 }
@@ -127,7 +126,23 @@ fn judged(id: &str, verdict: Verdict, trials: &[Trial]) -> Event {
         test: TestId::new(id),
         verdict,
         trials: trials.to_vec(),
-        comparison: (id == BROKEN).then(comparison),
+        blame: Some(Box::new(if id == BROKEN {
+            guilt()
+        } else {
+            Blame {
+                whose: Whose::NotYours(Innocence::AtBase),
+                intersection: Intersection::default(),
+                here: Tally {
+                    hits: 9,
+                    misses: 31,
+                },
+                at_base: Tally {
+                    hits: 11,
+                    misses: 29,
+                },
+                ..guilt()
+            }
+        })),
         left_behind: Vec::new(),
         is_latent: false,
         dependence: None,
@@ -135,7 +150,7 @@ fn judged(id: &str, verdict: Verdict, trials: &[Trial]) -> Event {
     })
 }
 
-fn comparison() -> Comparison {
+fn guilt() -> Blame {
     let touch = |path: &str, function: Option<&str>, how| Touch {
         path: path.to_owned(),
         kind: ChangeKind::Modified,
@@ -152,11 +167,12 @@ fn comparison() -> Comparison {
         ],
         how,
     };
-    Comparison {
-        base: Base {
+    Blame {
+        whose: Whose::Yours(Guilt::FailsMore),
+        base: Some(Base {
             commit: "5f3c0a1d9e7b4c2a8f6e1d0b3a9c8e7f5d4b2a10".to_owned(),
             what: "where the branch left origin/main".to_owned(),
-        },
+        }),
         changed_files: 3,
         intersection: Intersection {
             touches: vec![
@@ -165,6 +181,9 @@ fn comparison() -> Comparison {
             ],
             unknowns: vec![Unknown::Process("make assets".to_owned())],
         },
-        at_base: AtBase::Passed,
+        here: Tally { hits: 4, misses: 0 },
+        at_base: Tally { hits: 0, misses: 4 },
+        otherwise: None,
+        polluters: Vec::new(),
     }
 }

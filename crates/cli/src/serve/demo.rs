@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
+use unflake_core::failure::Fingerprint;
 use unflake_core::quantify::simulation::{Distribution, Plan, SimulatedRun, Simulation};
-use unflake_core::signature::signature;
 use unflake_history::batch::{Batch, Packer};
 use unflake_history::dates;
 use unflake_history::run::{Ended, Label, More, Provenance, Row, TestName};
@@ -202,9 +202,11 @@ fn to_rows(run: SimulatedRun, cluster: Option<u32>, today: i32) -> Vec<Row> {
         (Some(_), _) if is_known => Some("broken".to_owned()),
         (Some(_) | None, _) => None,
     };
+    let fingerprint = Fingerprint::of_text("", &message, "");
     let more = |rung: &str| More {
         rung: Some(rung.to_owned()),
-        signature: Some(signature("", &message)),
+        signature: Some(fingerprint.summary().to_owned()),
+        fingerprint: Some(fingerprint.as_str().to_owned()),
         message: message.clone(),
         ..More::default()
     };

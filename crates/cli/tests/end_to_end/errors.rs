@@ -122,6 +122,16 @@ fn the_configuration_is_wrong() {
             "[run]\nflaky = \"maybe\"\n",
             "`run.flaky` is \"pass\" or \"fail\"",
         ),
+        (
+            "[run]\nnot-known = \"maybe\"\n",
+            "`run.not-known` is \"pass\" or \"fail\"",
+        ),
+        (
+            "[run]\nforgive = \"all\"\n",
+            "`run.forgive` is \"pre-existing\"",
+        ),
+        ("[base]\nbudget = -1\n", "`base.budget` is wrong"),
+        ("[base]\nset-up = \"make\"\n", "did you mean `base.setup`?"),
         ("[run]\ntimeout = -1\n", "`run.timeout` is wrong"),
         ("[run]\nthreshold = \"200%\"\n", "`run.threshold` is wrong"),
         ("[run]\njobs = 0\n", "`run.jobs` is 1 or more"),

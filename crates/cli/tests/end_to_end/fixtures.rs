@@ -60,7 +60,9 @@ fn check(case: &Path) -> Result<(), String> {
         return Ok(());
     };
     let project = Project::copy_of(case);
-    let args: Vec<&str> = expected.args.iter().map(String::as_str).collect();
+    // The fixtures are in no repository, so that of nothing it is known whose it is. What is planted is how tests fail.
+    let mut args = vec!["--not-known", "pass"];
+    args.extend(expected.args.iter().map(String::as_str));
     let (report, run) = project.run_json(&python, &args);
     let mut troubles = Vec::new();
     let mut compare = |what: &str, found: &dyn std::fmt::Debug, planted: &dyn std::fmt::Debug| {
@@ -71,6 +73,7 @@ fn check(case: &Path) -> Result<(), String> {
     };
     compare("exit", &run.code.map(i64::from), &Some(expected.exit));
     compare_verdicts(&report, &expected, &mut compare);
+    compare_whose(&report, &mut compare);
     for (id, planted) in &expected.outcomes {
         compare(&format!("outcome of {id}"), &outcome(&report, id), planted);
     }
@@ -108,6 +111,23 @@ fn compare_verdicts(report: &Value, expected: &Expected, compare: &mut Compare<'
             compare("verdicts", &(others.len(), found.is_empty()), &(0, false));
         }
         None => compare("verdicts", &found, &expected.verdicts),
+    }
+}
+
+/// Outside a repository nobody is accused, and nobody is acquitted.
+fn compare_whose(report: &Value, compare: &mut Compare<'_>) {
+    for finding in findings(report) {
+        let whose = &finding["whose"];
+        // Of too many failures a few are asked all the same.
+        let is_unasked = whose["because"] == "unexamined" && finding["verdict"] == "unexamined";
+        let because = if is_unasked {
+            "unexamined"
+        } else {
+            "no-repository"
+        };
+        let found = (text(&whose["answer"]), text(&whose["because"]));
+        let planted = ("not-known".to_owned(), because.to_owned());
+        compare(&format!("whose {}", finding["id"]), &found, &planted);
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use unflake_history::sqlite::{Missing, Sqlite};
+use unflake_history::store::Store;
 
 use crate::project::{Project, Python, Run};
 
@@ -49,7 +51,7 @@ fn a_run_is_in_the_history_with_every_attempt_and_its_verdict() {
     };
     let project = Project::with(&[("test_it.py", FLAKY)]);
     project.commit();
-    let run = run_tests(&project, &python, &[]);
+    let run = run_tests(&project, &python, &["--not-known", "pass"]);
     assert_eq!(run.code, Some(0), "{run:#?}");
     assert!(project.read(".unflake/.gitignore").contains('*'));
     assert!(!project.git(&["status", "--porcelain"]).contains(".unflake"));
@@ -64,6 +66,20 @@ fn a_run_is_in_the_history_with_every_attempt_and_its_verdict() {
         (&worst["runs"], &worst["flaky_failures"]),
         (&1.into(), &1.into())
     );
+    let path = project.path().join(".unflake/history.db");
+    let store = Sqlite::open(&path, Missing::Refuse).unwrap();
+    let tests = store.tests().unwrap();
+    let flaky = tests.iter().find(|(_, test)| test.name.ends_with("flaky"));
+    let runs = store.runs_of(&[flaky.unwrap().0], i64::MIN, i64::MAX);
+    let failure = &runs.unwrap()[0];
+    assert_eq!(
+        failure.fingerprint.as_deref(),
+        Some("1|failed|AssertionError|test_flaky:assert 17 == 4, 'not yet'|not yet")
+    );
+    let past = store.past_of(failure.number).unwrap().unwrap();
+    assert_eq!(past.len(), 1, "{past:?}");
+    assert_eq!(past[0].name, "test_it.py::test_fine");
+    drop(store);
     run_tests(&project, &python, &["--no-record"]);
     let again = json(&project, &["rates", "--branch", "*"]);
     assert_eq!(again["summary"]["runs"], 2, "--no-record adds nothing");

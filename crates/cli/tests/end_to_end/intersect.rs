@@ -1,12 +1,13 @@
 //! Every file in `fixtures/intersect` is a test: a project, a change of it, and how a failing test of it
 //! stands to that change. `docs/fixtures.md` says what each key means.
 //!
-//! The cases of a folder share a repository, each in a folder of its own, so that each test must find
-//! its own change and none of the others.
+//! Some cases share a repository, each in a folder of its own and with a run of its own, so that each test must
+//! find its own change and none of the others.
 
 mod base;
 mod memory;
 mod repository;
+mod which_base;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,13 +29,13 @@ struct Case {
     #[serde(rename = "why")]
     _why: String,
     verdict: String,
+    whose: String,
     #[serde(default)]
     touches: Vec<String>,
     #[serde(default)]
     unknown: Vec<String>,
     #[serde(default)]
     maybe: Vec<String>,
-    at_base: Option<String>,
     #[serde(default)]
     alone: bool,
     #[serde(default)]
@@ -48,14 +49,6 @@ struct Case {
     base: BTreeMap<String, String>,
     #[serde(default)]
     change: BTreeMap<String, String>,
-}
-
-impl Case {
-    /// Whether a run at the base would add nothing: what the test touches is the verdict. It takes as
-    /// long as all the rest, so that these cases do without it.
-    fn is_plain(&self) -> bool {
-        self.at_base.is_none() && self.verdict == "broken touches-change"
-    }
 }
 
 /// A test that fails in the suite is run once more, and alone.
@@ -74,6 +67,9 @@ const ONCE_IN_A_NEW_INTERPRETER: [&str; 10] = [
 
 /// Cases that share a repository, each with the folder in it that is its own.
 type Group = Vec<(String, Case)>;
+
+/// How many cases share a repository at most.
+const LARGEST: usize = 8;
 
 #[test]
 fn every_case_is_found_to_depend_on_its_change_or_not_to() {
@@ -108,7 +104,7 @@ fn read_groups() -> Vec<Group> {
     let only = std::env::var("UNFLAKE_FIXTURE").ok();
     let mut groups = Vec::new();
     for folder in entries(&root) {
-        let (mut plain, mut others) = (Group::new(), Group::new());
+        let mut shared = Group::new();
         for file in entries(&folder) {
             let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
             if only
@@ -122,13 +118,14 @@ fn read_groups() -> Vec<Group> {
                 toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             if case.alone {
                 groups.push(vec![(String::new(), case)]);
-            } else if case.is_plain() {
-                plain.push((name, case));
             } else {
-                others.push((name, case));
+                shared.push((name, case));
+            }
+            if shared.len() == LARGEST {
+                groups.push(std::mem::take(&mut shared));
             }
         }
-        groups.extend([plain, others]);
+        groups.push(shared);
     }
     groups.retain(|group| !group.is_empty());
     assert!(!groups.is_empty(), "there is no such case");
@@ -153,10 +150,6 @@ fn check(group: &Group, python: &Path) -> Vec<String> {
         }
     }
     let base = repository.commit();
-    let is_plain = group.iter().all(|(_, case)| case.is_plain());
-    if is_plain && let Err(trouble) = pass_at_base(&repository, group, python) {
-        return vec![trouble];
-    }
     for (place, (folder, case)) in group.iter().enumerate() {
         change(&repository, folder, case);
         // Committed or not, it makes no difference.
@@ -164,9 +157,9 @@ fn check(group: &Group, python: &Path) -> Vec<String> {
             repository.commit();
         }
     }
-    let report = run(&repository, group, python, &base);
     let mut troubles = Vec::new();
     for (folder, case) in group {
+        let report = run(&repository, (folder, case), python, &base);
         let prefix = if folder.is_empty() {
             String::new()
         } else {
@@ -194,17 +187,6 @@ fn write(repository: &Repository, folder: &str, files: &BTreeMap<String, String>
     }
 }
 
-/// All tests of plain cases pass at the base, which is seen faster here than in a run of each.
-fn pass_at_base(repository: &Repository, group: &Group, python: &Path) -> Result<String, String> {
-    let mut words = vec!["exec", python.to_str().unwrap(), "-m", "pytest", "-q"];
-    words.extend(["-p", "no:cacheprovider"]);
-    let more = group.iter().flat_map(|(_, case)| &case.args);
-    words.extend(more.map(String::as_str).filter(|word| *word != "--"));
-    // Bytecode of the base could be taken for that of a change in the same second.
-    let script = format!("export PYTHONDONTWRITEBYTECODE=1; {}", words.join(" "));
-    repository.sh("", &script)
-}
-
 fn change(repository: &Repository, folder: &str, case: &Case) {
     write(repository, folder, &case.change);
     for [name, old, new] in &case.edit {
@@ -219,22 +201,19 @@ fn change(repository: &Repository, folder: &str, case: &Case) {
     }
 }
 
-fn run(repository: &Repository, group: &Group, python: &Path, base: &str) -> Value {
-    let is_plain = group.iter().all(|(_, case)| case.is_plain());
-    let check_base = format!("--check-base={}", if is_plain { "never" } else { "always" });
+fn run(repository: &Repository, (folder, case): (&str, &Case), python: &Path, base: &str) -> Value {
     let python = python.to_str().unwrap();
-    let mut arguments = vec!["run", "--python", python, "--base", base, &check_base];
+    let mut arguments = vec!["run", "--python", python, "--base", base, "--check-base"];
     arguments.extend(ONCE_IN_A_NEW_INTERPRETER);
-    for (_, case) in group {
-        arguments.extend(case.args.iter().map(String::as_str));
+    arguments.extend(case.args.iter().map(String::as_str));
+    if !folder.is_empty() {
+        arguments.extend(["--", folder]);
     }
     let mut command = repository.project.unflake(&arguments);
     let root = repository.project.path().canonicalize().unwrap();
     command.env_remove("PYTHONDONTWRITEBYTECODE");
-    command
-        .env("WORK_TREE", &root)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null");
-    for (name, value) in group.iter().flat_map(|(_, case)| &case.env) {
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+    for (name, value) in &case.env {
         command.env(name, value.replace("$WORK_TREE", root.to_str().unwrap()));
     }
     let run = crate::project::Run::of(command.output().unwrap());
@@ -242,9 +221,9 @@ fn run(repository: &Repository, group: &Group, python: &Path, base: &str) -> Val
 }
 
 fn compare(finding: &Value, case: &Case, prefix: &str) -> Option<String> {
-    let changes = &finding["changes"];
+    let blame = &finding["whose"];
     let list = |key: &str, show: &dyn Fn(&Value) -> String| -> Vec<String> {
-        changes[key]
+        blame[key]
             .as_array()
             .into_iter()
             .flatten()
@@ -265,26 +244,21 @@ fn compare(finding: &Value, case: &Case, prefix: &str) -> Option<String> {
     let verdict = format!("{} {}", text(&finding["verdict"]), text(&finding["kind"]));
     let mut touches = list("touches", &show_touch);
     touches.retain(|touch| !case.maybe.contains(touch));
-    let unknown = list("unknown", &|unknown| text(&unknown["kind"]));
-    let at_base = text(&changes["at_base"]);
-    let at_base_planted = if case.is_plain() {
-        "not-checked"
-    } else {
-        "passed"
-    };
+    let unknown = list("unknowns", &|unknown| text(&unknown["kind"]));
+    let whose = format!("{} {}", text(&blame["answer"]), text(&blame["because"]));
     let is_found = verdict.trim_end() == case.verdict
+        && whose == case.whose
         && touches.len() == case.touches.len()
         && touches.iter().zip(&case.touches).all(|(found, planted)| is_touch(found, planted))
         // Where a test touches a change, nobody asks what else may be.
-        && (unknown == case.unknown || !touches.is_empty())
-        && at_base == case.at_base.as_deref().unwrap_or(at_base_planted);
+        && (unknown == case.unknown || !touches.is_empty());
     (!is_found).then(|| {
         let id = text(&finding["id"]);
-        let found = (verdict, touches, unknown, at_base);
-        let planted = (&case.verdict, &case.touches, &case.unknown, &case.at_base);
+        let found = (verdict, whose, touches, unknown);
+        let planted = (&case.verdict, &case.whose, &case.touches, &case.unknown);
         let attempts = finding["attempts"].as_array().into_iter().flatten();
         let messages: Vec<String> = attempts.map(|one| text(&one["message"])).collect();
-        format!("--- {id}\nfound   {found:?}\nplanted {planted:?}\n{changes}\n{messages:?}")
+        format!("--- {id}\nfound   {found:?}\nplanted {planted:?}\n{blame}\n{messages:?}")
     })
 }
 

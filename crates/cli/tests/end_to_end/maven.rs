@@ -58,6 +58,26 @@ fn what_maven_cannot_build_is_told_in_its_own_words() {
 }
 
 #[test]
+fn jacocos_report_is_that_of_the_suites_jvm() {
+    if !has_maven() {
+        return;
+    }
+    let outside = TempDir::new().unwrap();
+    let project = Project::copy_of(&fixture("agents"));
+    let built = build(&project, outside.path(), &[]);
+    assert_eq!(built.code, Some(0), "{built:#?}");
+    // Surefire's own JVM, which ran no test, has left one.
+    let report = project.path().join("target/jacoco.exec");
+    fs::remove_file(&report).unwrap();
+    let run = unflake(&project, outside.path(), &["nio", "--mode", "suite"]);
+    assert_eq!(run.code, Some(1), "{run:#?}");
+    assert!(!report.exists(), "a JVM beside the suite's wrote it");
+    let run = unflake(&project, outside.path(), &["run"]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    assert!(report.is_file(), "the suite's JVM did not write it");
+}
+
+#[test]
 fn no_tests_and_skipped_tests_are_told_apart() {
     if !has_maven() {
         return;
@@ -247,13 +267,14 @@ fn a_failure_is_held_against_the_classes_that_changed() {
         .iter()
         .find(|one| one["id"] == "shop.app.SettingsTest#usesTheOtherModule")
         .unwrap_or_else(|| panic!("{run:#?}"));
-    let changes = &finding["changes"];
-    let touched: Vec<&str> = changes["touches"]
+    let whose = &finding["whose"];
+    let touched: Vec<&str> = whose["touches"]
         .as_array()
         .unwrap_or_else(|| panic!("{finding:#}"))
         .iter()
         .map(|touch| touch["file"].as_str().unwrap_or_default())
         .collect();
     assert_eq!(touched, [tax], "{finding:#}");
-    assert_eq!(changes["at_base"], "passed", "{finding:#}");
+    assert_eq!(whose["because"], "fails-more", "{finding:#}");
+    assert_eq!(whose["at_base"]["failed"], 0, "{finding:#}");
 }

@@ -1,7 +1,5 @@
 //! INTERSECT in a Maven project: what a failing test has to do with each kind of change.
 
-use std::fs;
-
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -86,11 +84,9 @@ class Unused {
 const TEST: &str = "package shop;
 
 import static org.junit.Assert.assertEquals;
-import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertTrue;
 
 import java.io.InputStream;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.Properties;
 
@@ -99,9 +95,8 @@ import org.junit.Test;
 public class ShopTest {
     @Test
     public void failsHere() throws Exception {
-        Path told = Paths.get(System.getenv(\"UNFLAKE_TEST_FOLDER\"), \"work-tree\");
-        String tree = new String(Files.readAllBytes(told), \"UTF-8\");
-        assertFalse(tree.equals(Paths.get(\"\").toRealPath().toString()));
+        // The name of every checkout of the base.
+        assertTrue(Paths.get(\"\").toRealPath().toString().contains(\"unflake-base-\"));
     }
 
     @Test
@@ -136,15 +131,15 @@ const SETTINGS: &str = "src/main/resources/shop.properties";
 const REPORT: &str = r#"<testsuite name="shop.ShopTest" tests="3" failures="3">
   <testcase name="failsHere" classname="shop.ShopTest" time="0.1">
     <failure type="java.lang.AssertionError">java.lang.AssertionError
-	at shop.ShopTest.failsHere(ShopTest.java:19)</failure>
+	at shop.ShopTest.failsHere(ShopTest.java:16)</failure>
   </testcase>
   <testcase name="failsEverywhere" classname="shop.ShopTest" time="0.1">
     <error message="no service" type="java.lang.IllegalStateException">java.lang.IllegalStateException: no service
-	at shop.ShopTest.failsEverywhere(ShopTest.java:24)</error>
+	at shop.ShopTest.failsEverywhere(ShopTest.java:21)</error>
   </testcase>
   <testcase name="price" classname="shop.ShopTest" time="0.1">
     <failure message="expected:&lt;119&gt; but was:&lt;81&gt;" type="java.lang.AssertionError">java.lang.AssertionError: expected:&lt;119&gt; but was:&lt;81&gt;
-	at shop.ShopTest.price(ShopTest.java:29)</failure>
+	at shop.ShopTest.price(ShopTest.java:26)</failure>
   </testcase>
 </testsuite>
 "#;
@@ -154,7 +149,7 @@ fn main_source(name: &str) -> String {
 }
 
 /// The project, committed as the base.
-fn shop(outside: &TempDir) -> Project {
+fn shop() -> Project {
     let project = Project::with(&[
         ("pom.xml", POM),
         (".gitignore", "target/\n"),
@@ -166,13 +161,11 @@ fn shop(outside: &TempDir) -> Project {
         (&main_source("Unused"), UNUSED),
         ("src/test/java/shop/ShopTest.java", TEST),
     ]);
-    let tree = project.path().canonicalize().unwrap();
-    fs::write(outside.path().join("work-tree"), tree.to_str().unwrap()).unwrap();
     project.commit();
     project
 }
 
-/// The verdict of each test that failed, and the files of the changes that it touches.
+/// The verdict of each test that failed, whose it is and why, and the files of the changes that it touches.
 fn judge(project: &Project, outside: &TempDir) -> Vec<(String, String, Vec<String>)> {
     let built = build(project, outside.path(), &[]);
     assert_eq!(built.code, Some(0), "{built:#?}");
@@ -196,12 +189,20 @@ fn ask(project: &Project, outside: &TempDir, verb: &[&str]) -> Vec<(String, Stri
     let findings = report["findings"].as_array().unwrap().iter();
     let mut judged: Vec<(String, String, Vec<String>)> = findings
         .map(|one| {
-            let verdict = format!("{} {}", text(&one["verdict"]), text(&one["kind"]));
-            let touches = one["changes"]["touches"].as_array();
+            let whose = &one["whose"];
+            let words = [
+                &one["verdict"],
+                &one["kind"],
+                &whose["answer"],
+                &whose["because"],
+            ];
+            let words: Vec<&str> = words.into_iter().filter_map(Value::as_str).collect();
+            let verdict = words.join(" ");
+            let touches = whose["touches"].as_array();
             let touches = touches.unwrap_or_else(|| panic!("{one:#}"));
             let name = text(&one["id"]).replace("shop.ShopTest#", "");
             let files = touches.iter().map(|touch| text(&touch["file"]));
-            (name, verdict.trim_end().to_owned(), files.collect())
+            (name, verdict, files.collect())
         })
         .collect();
     judged.sort();
@@ -222,15 +223,15 @@ fn a_test_is_flaky_only_if_it_loads_nothing_that_changed_and_passes_at_the_base(
         return;
     }
     let outside = TempDir::new().unwrap();
-    let project = shop(&outside);
+    let project = shop();
     let [price, unused] = ["Price", "Unused"].map(main_source);
     project.write(&price, &PRICE.replace("net + net", "net - net"));
     project.write(&unused, &UNUSED.replace("return SIZE", "return 2 * SIZE"));
     project.write("README.md", "coffee\n");
     let planted: [(&str, &str, &[&str]); 3] = [
-        ("failsEverywhere", "pre-existing", &[]),
-        ("failsHere", "flaky untouched", &[]),
-        ("price", "broken touches-change", &[&price]),
+        ("failsEverywhere", "broken not-yours at-base", &[]),
+        ("failsHere", "flaky untouched not-yours untouched", &[]),
+        ("price", "broken yours fails-more", &[&price]),
     ];
     assert_eq!(judge(&project, &outside), expect(&planted));
     project.write("TEST-shop.xml", REPORT);
@@ -244,23 +245,23 @@ fn constants_that_were_copied_and_resources_count_as_changes() {
         return;
     }
     let outside = TempDir::new().unwrap();
-    let project = shop(&outside);
+    let project = shop();
     project.write(&main_source("Names"), &NAMES.replace("tea", "coffee"));
     // Maven builds only what is newer than its classes, and here that is all.
     project.write(SETTINGS, "currency=usd\n");
     let touched: &[&str] = &[SETTINGS];
     let planted = [
-        ("failsEverywhere", "pre-existing", touched),
-        ("failsHere", "broken touches-change", touched),
-        ("name", "broken touches-change", touched),
-        ("setting", "broken touches-change", touched),
+        ("failsEverywhere", "broken not-yours at-base", touched),
+        ("failsHere", "broken yours fails-more", touched),
+        ("name", "broken yours fails-more", touched),
+        ("setting", "broken yours fails-more", touched),
     ];
     assert_eq!(judge(&project, &outside), expect(&planted));
     project.write(SETTINGS, "currency=eur\n");
     let planted: [(&str, &str, &[&str]); 3] = [
-        ("failsEverywhere", "pre-existing", &[]),
-        ("failsHere", "broken cannot-tell", &[]),
-        ("name", "broken cannot-tell", &[]),
+        ("failsEverywhere", "broken not-yours at-base", &[]),
+        ("failsHere", "broken not-known unseen", &[]),
+        ("name", "broken not-known unseen", &[]),
     ];
     assert_eq!(judge(&project, &outside), expect(&planted));
 }
@@ -271,13 +272,13 @@ fn every_test_may_depend_on_the_build_file_and_on_a_licence_that_is_copied() {
         return;
     }
     let outside = TempDir::new().unwrap();
-    let project = shop(&outside);
+    let project = shop();
     project.write("LICENSE.txt", "none of yours\n");
     project.write("pom.xml", &POM.replace("<version>1<", "<version>2<"));
     let touched: &[&str] = &["LICENSE.txt", "pom.xml"];
     let planted = [
-        ("failsEverywhere", "pre-existing", touched),
-        ("failsHere", "broken touches-change", touched),
+        ("failsEverywhere", "broken not-yours at-base", touched),
+        ("failsHere", "broken yours fails-more", touched),
     ];
     assert_eq!(judge(&project, &outside), expect(&planted));
 }

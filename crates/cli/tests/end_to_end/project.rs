@@ -116,6 +116,7 @@ impl Project {
             "VIRTUAL_ENV",
             "CONDA_PREFIX",
             "PYTHONPATH",
+            "PYTHONHASHSEED",
             "GITHUB_ACTIONS",
             "CI",
         ] {

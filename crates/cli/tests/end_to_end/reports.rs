@@ -51,7 +51,7 @@ fn junit_has_every_attempt_in_the_words_of_surefire() {
         return;
     };
     let project = mixed();
-    let run = project.run(&python, &["--junit", "report.xml"]);
+    let run = project.run(&python, &["--junit", "report.xml", "--not-known", "pass"]);
     assert_eq!(run.code, Some(1));
     let xml = project.read("report.xml");
     let count = |part: &str| xml.matches(part).count();
@@ -66,7 +66,7 @@ fn junit_has_every_attempt_in_the_words_of_surefire() {
         "chance once; the victim thrice: {xml}"
     );
     assert_eq!(count("<failure"), 2, "{xml}");
-    assert_eq!(count("<rerunFailure"), 2 * 5, "{xml}");
+    assert_eq!(count("<rerunFailure"), 2 * 7, "{xml}");
     assert!(
         xml.contains(r#"classname="test_mixed" name="test_broken[a b]""#)
             || xml.contains(r#"name="test_broken[a b]" classname="test_mixed""#),
@@ -82,6 +82,21 @@ fn junit_has_every_attempt_in_the_words_of_surefire() {
         "a rerun does not repeat old output"
     );
     assert!(!xml.contains("it's <b>"), "names are escaped: {xml}");
+}
+
+#[test]
+fn a_failure_that_is_not_forgiven_is_a_failure_in_junit() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let project = mixed();
+    let run = project.run(&python, &["--junit", "report.xml"]);
+    assert_eq!(run.code, Some(1));
+    let xml = project.read("report.xml");
+    assert_eq!(xml.matches("<flakyFailure").count(), 0, "{xml}");
+    assert_eq!(xml.matches("<failure").count(), 4, "{xml}");
+    let whose = r#"<property name="unflake.whose" value="not-known"/>"#;
+    assert_eq!(xml.matches(whose).count(), 4, "{xml}");
 }
 
 #[test]
@@ -109,10 +124,12 @@ fn the_policy_decides_the_exit_code_of_flaky_failures() {
         all.extend(["--", "-k", "chance or polluter or victim"]);
         mixed().run(&python, &all).code
     };
-    assert_eq!(code(&[]), Some(0));
-    assert_eq!(code(&["--flaky", "fail"]), Some(1));
-    assert_eq!(code(&["--max-flaky", "2"]), Some(0));
-    assert_eq!(code(&["--max-flaky", "1"]), Some(1));
+    // Outside a repository it is not known whose they are.
+    assert_eq!(code(&[]), Some(1));
+    assert_eq!(code(&["--not-known", "pass"]), Some(0));
+    assert_eq!(code(&["--not-known", "pass", "--flaky", "fail"]), Some(1));
+    assert_eq!(code(&["--not-known", "pass", "--max-flaky", "2"]), Some(0));
+    assert_eq!(code(&["--not-known", "pass", "--max-flaky", "1"]), Some(1));
 }
 
 #[test]
@@ -155,23 +172,33 @@ fn github_gets_annotations_and_a_summary() {
     };
     let project = mixed();
     let python = python.to_str().unwrap();
-    let mut command = project.unflake(&["run", "--python", python]);
     let summary = project.path().join("summary.md");
-    let command = command
-        .env("GITHUB_ACTIONS", "true")
-        .env("GITHUB_STEP_SUMMARY", &summary)
-        .env("GITHUB_WORKSPACE", project.path());
-    let run = Run::of(command.output().unwrap());
-    let warning =
-        "::warning file=test_mixed.py,line=9,title=flaky%3A test_mixed.py%3A%3Atest_chance::";
-    assert!(run.stderr.contains(warning), "{run:#?}");
+    let run_with = |not_known: &str| {
+        drop(std::fs::remove_file(project.path().join("chance")));
+        drop(std::fs::remove_file(&summary));
+        let mut command = project.unflake(&["run", "--python", python, "--not-known", not_known]);
+        let command = command
+            .env("GITHUB_ACTIONS", "true")
+            .env("GITHUB_STEP_SUMMARY", &summary)
+            .env("GITHUB_WORKSPACE", project.path());
+        Run::of(command.output().unwrap())
+    };
+    // What is forgiven is a warning, and all else an error.
+    let place = "file=test_mixed.py,line=9,title=flaky%3A test_mixed.py%3A%3Atest_chance::";
+    let run = run_with("fail");
+    assert!(run.stderr.contains(&format!("::error {place}")), "{run:#?}");
+    let run = run_with("pass");
+    assert!(
+        run.stderr.contains(&format!("::warning {place}")),
+        "{run:#?}"
+    );
     assert!(
         run.stderr.contains("::error file=test_mixed.py,line=25,"),
         "{run:#?}"
     );
     let text = project.read("summary.md");
     assert!(
-        text.starts_with("## unflake: 2 failures, 2 flaky\n"),
+        text.starts_with("## unflake: 2 failures, 2 flaky (4 not known whose)\n"),
         "{text}"
     );
     assert!(text.contains("it's &lt;b&gt; &amp; %0A"), "{text}");
@@ -183,7 +210,7 @@ fn json_holds_the_order_in_which_each_vm_ran_its_tests() {
         return;
     };
     let (report, _) = mixed().run_json(&python, &["--", "-k", "polluter or victim"]);
-    assert_eq!(report["schema"], "unflake.run/1");
+    assert_eq!(report["schema"], "unflake.run/2");
     let order = &report["vms"][0]["order"];
     let names: Vec<&str> = order
         .as_array()

@@ -25,7 +25,8 @@ pub(crate) struct Archive<'a> {
 impl<'a> Archive<'a> {
     /// The archive of a module; `None` if its JVM cannot have one.
     pub(crate) fn of(module: &'a Module) -> Option<Self> {
-        let can_share = module.modular.is_empty() && !is_old(&module.java);
+        let has_its_own = module.jvm_args.iter().any(|arg| is_about_sharing(arg));
+        let can_share = module.modular.is_empty() && !is_old(&module.java) && !has_its_own;
         can_share.then_some(Self { module })
     }
 
@@ -46,7 +47,10 @@ impl<'a> Archive<'a> {
     }
 
     /// Makes it from the list of classes; leaves a mark if it cannot be.
-    pub(crate) fn make(&self, runner: &Utf8Path, flags: &[&str]) -> io::Result<()> {
+    ///
+    /// No agent has a part in it: the JVM asks agents about each class that it takes from an archive, and takes
+    /// none where that cannot be.
+    pub(crate) fn make(&self, runner: &Utf8Path) -> io::Result<()> {
         let (jars, folders) = split(self.module);
         let is_apart = quiet(&self.module.java)
             .args(["-cp", runner.as_str(), OVERLAP])
@@ -62,7 +66,7 @@ impl<'a> Archive<'a> {
                 .arg("-Xshare:dump")
                 .arg(format!("-XX:SharedClassListFile={}", self.list()))
                 .arg(format!("-XX:SharedArchiveFile={fresh}"))
-                .args(flags)
+                .args(self.module.jvm_args.iter().filter(|arg| is_about_heap(arg)))
                 .args(["-cp", &jars.join(":")])
                 .status()?
                 .success();
@@ -82,6 +86,18 @@ impl<'a> Archive<'a> {
 pub(crate) fn split(module: &Module) -> (Vec<String>, Vec<String>) {
     let own = module.classpath.iter().chain(module.framework()).cloned();
     own.partition(|part| Utf8Path::new(part).extension() == Some("jar"))
+}
+
+/// Whether the project has an archive of its own, or wants none.
+fn is_about_sharing(arg: &str) -> bool {
+    let starts = ["-Xshare", "-XX:SharedArchiveFile", "-XX:ArchiveClasses"];
+    starts.iter().any(|start| arg.starts_with(start))
+}
+
+/// Whether an argument says how objects lie in memory: a JVM where they lie in another way takes no archive.
+fn is_about_heap(arg: &str) -> bool {
+    let is_collector = arg.starts_with("-XX:+Use") && arg.ends_with("GC");
+    is_collector || arg.starts_with("-Xmx") || arg.contains("UseCompressed")
 }
 
 fn quiet(java: &Utf8Path) -> Command {

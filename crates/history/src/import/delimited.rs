@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use foldhash::HashMap;
-use unflake_core::signature::signature;
+use unflake_core::failure::Fingerprint;
 
 use super::columns::Field;
 use super::records::{Fields, Next, Records};
@@ -297,9 +297,13 @@ pub(super) fn to_more(bug: &[u8], message: &[u8], ended: Ended) -> Option<Box<Mo
     }
     let message = String::from_utf8_lossy(message);
     let message: String = message.chars().take(LONGEST_MESSAGE).collect();
+    let fingerprint = (!message.is_empty()).then(|| Fingerprint::of_text("", &message, ""));
     Some(Box::new(More {
         bug: (!bug.is_empty()).then(|| String::from_utf8_lossy(bug).into_owned()),
-        signature: (!message.is_empty()).then(|| signature("", &message)),
+        signature: fingerprint.as_ref().map(|known| known.summary().to_owned()),
+        fingerprint: fingerprint
+            .filter(|_| ended.is_failure())
+            .map(|known| known.as_str().to_owned()),
         message,
         ..More::default()
     }))

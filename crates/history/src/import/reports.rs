@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::time::Duration;
 
-use unflake_core::signature::signature;
+use unflake_core::failure::{Fingerprint, condense};
 use unflake_core::trial::Account;
 
 use super::delimited::{LONGEST_MESSAGE, LONGEST_NAME};
@@ -33,13 +33,17 @@ pub(super) fn read<R: BufRead, F: FnMut(Batch) -> Result<(), ()>>(
 
 /// Leaves of each text what the history keeps.
 fn trim(case: &mut Case) {
-    trim_account(&mut case.account);
+    trim_account(&case.kind, &mut case.account);
     for failure in &mut case.other_failures {
-        trim_account(&mut failure.account);
+        trim_account(&failure.kind, &mut failure.account);
     }
 }
 
-fn trim_account(account: &mut Account) {
+fn trim_account(kind: &str, account: &mut Account) {
+    if !(account.message.is_empty() && account.text.is_empty()) {
+        kind.clone_into(&mut account.kind);
+        condense(account);
+    }
     if account.message.is_empty() {
         // Some tools say it in the text only.
         let line = account.text.lines().find(|line| !line.trim().is_empty());
@@ -90,9 +94,11 @@ fn add_case<F: FnMut(Batch) -> Result<(), ()>>(
                    verdict: Option<&str>| {
         attempt += 1;
         let more = ended.is_failure().then(|| {
-            let text = signature(kind, &account.message);
+            let fingerprint = Fingerprint::of_reported(kind, account);
+            let summary = fingerprint.summary();
             Box::new(More {
-                signature: (!text.is_empty()).then_some(text),
+                signature: (!summary.is_empty()).then(|| summary.to_owned()),
+                fingerprint: Some(fingerprint.as_str().to_owned()),
                 message: account.message.clone(),
                 verdict: verdict.map(ToOwned::to_owned),
                 ..More::default()

@@ -141,6 +141,7 @@ fn read_told<R: BufRead>(
             message: element.take("message").unwrap_or_default(),
             text,
             output: output.into_text(),
+            ..Account::default()
         },
     })
 }

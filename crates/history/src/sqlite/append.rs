@@ -8,6 +8,7 @@ use rusqlite::{
 
 use super::blocks::Builder;
 use super::insert::Insert;
+use super::past::Failures;
 use super::{Sqlite, first, translate};
 use crate::batch::Batch;
 use crate::run::{Label, More, Provenance, Row, TestName};
@@ -109,6 +110,7 @@ pub(super) struct Writer<'a> {
     tests: Vec<i64>,
     provenances: Vec<(i64, u32)>,
     signatures: HashMap<String, i64>,
+    failures: Failures<'a>,
     builder: Builder<'a>,
     insert: Insert<'a>,
 }
@@ -120,9 +122,19 @@ impl<'a> Writer<'a> {
         builder: Builder<'a>,
     ) -> rusqlite::Result<Self> {
         // Its digest is known at the end only. Nobody sees it before.
-        let add = "INSERT INTO import(digest, source, first, last, installed) \
-                   VALUES (x'', ?1, 0, -1, ?2)";
-        transaction.execute(add, params![source.name(), source.installed()])?;
+        let add = "INSERT INTO import(digest, source, first, last, installed, project, jobs, hash_seed) \
+                   VALUES (x'', ?1, 0, -1, ?2, ?3, ?4, ?5)";
+        let (name, installed) = (source.name(), source.installed());
+        let ours = source.conditions();
+        let (project, jobs, hash_seed) = match &ours {
+            Some(ours) => (
+                Some(&ours.project),
+                Some(ours.jobs),
+                ours.hash_seed.as_ref(),
+            ),
+            None => (None, None, None),
+        };
+        transaction.execute(add, params![name, installed, project, jobs, hash_seed])?;
         let import = transaction.last_insert_rowid();
         let last = "SELECT coalesce(max(id), 0) FROM run";
         let last: i64 = transaction.query_row(last, [], |row| row.get(0))?;
@@ -134,6 +146,7 @@ impl<'a> Writer<'a> {
             tests: Vec::new(),
             provenances: Vec::new(),
             signatures: HashMap::new(),
+            failures: Failures::new(transaction),
             builder,
             insert: Insert::begin(transaction)?,
         })
@@ -191,7 +204,7 @@ impl<'a> Writer<'a> {
             more.bug,
             more.verdict
         ])?;
-        Ok(())
+        self.failures.write(run, more)
     }
 
     fn find_signature(&mut self, text: &str, example: &str) -> rusqlite::Result<i64> {
@@ -231,7 +244,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn find_test(connection: &Connection, test: &TestName) -> rusqlite::Result<i64> {
+pub(super) fn find_test(connection: &Connection, test: &TestName) -> rusqlite::Result<i64> {
     find_or_add(
         connection,
         "SELECT id FROM test WHERE name = ?1 AND copy = ?2 AND by_framework = ?3",
@@ -271,7 +284,7 @@ fn find_provenance(
     Ok((number, u32::try_from(stream).unwrap_or(u32::MAX)))
 }
 
-fn find_or_add(
+pub(super) fn find_or_add(
     connection: &Connection,
     find: &str,
     add: &str,

@@ -112,10 +112,10 @@ impl Sqlite {
         self.read(&all, (from, to), |row| {
             Ok(KeptFailure {
                 run: to_kept(row)?,
-                test: row.get(14)?,
-                stream: row.get(15)?,
-                provenance: row.get(16)?,
-                rung: row.get(17)?,
+                test: row.get(15)?,
+                stream: row.get(16)?,
+                provenance: row.get(17)?,
+                rung: row.get(18)?,
             })
         })
     }
@@ -196,7 +196,7 @@ impl Sqlite {
             "SELECT {KEPT}, run.test, provenance.stream FROM run {JOINED} WHERE run.id = ?1"
         );
         let found = self.read(&one, [number], |row| {
-            Ok((row.get(14)?, row.get(15)?, to_kept(row)?))
+            Ok((row.get(15)?, row.get(16)?, to_kept(row)?))
         })?;
         Ok(found.into_iter().next())
     }

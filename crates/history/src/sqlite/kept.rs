@@ -8,12 +8,13 @@ use crate::store::KeptRun;
 /// The columns of [`to_kept`], from [`JOINED`] tables.
 pub(super) const KEPT: &str = "run.id, run.time, outcome.name, run.attempt, run.duration, \
     provenance.revision, stream.branch, stream.release, provenance.environment, provenance.job, \
-    signature.text, signature.example, detail.bug, detail.verdict";
+    signature.text, signature.example, detail.bug, detail.verdict, fingerprint.text";
 
 /// What stands after `run` to have all of it.
 pub(super) const JOINED: &str = "JOIN outcome ON outcome.id = run.outcome \
     JOIN provenance ON provenance.id = run.provenance JOIN stream ON stream.id = provenance.stream \
-    LEFT JOIN detail ON detail.run = run.id LEFT JOIN signature ON signature.id = detail.signature";
+    LEFT JOIN detail ON detail.run = run.id LEFT JOIN signature ON signature.id = detail.signature \
+    LEFT JOIN failure ON failure.run = run.id LEFT JOIN fingerprint ON fingerprint.id = failure.fingerprint";
 
 /// The run in a row that begins with the columns of [`KEPT`].
 pub(super) fn to_kept(row: &Row<'_>) -> rusqlite::Result<KeptRun> {
@@ -34,6 +35,7 @@ pub(super) fn to_kept(row: &Row<'_>) -> rusqlite::Result<KeptRun> {
         example: row.get(11)?,
         bug: row.get(12)?,
         verdict: row.get(13)?,
+        fingerprint: row.get(14)?,
     })
 }
 

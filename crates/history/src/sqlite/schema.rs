@@ -9,7 +9,7 @@ use crate::run::{ENDINGS, Ended};
 use crate::store::StoreError;
 
 /// The newest format that we know.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// The number that tells our files from other SQLite databases: "unfl".
 const APPLICATION: i64 = 0x756e_666c;
@@ -37,10 +37,12 @@ CREATE TABLE outcome(
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, is_pass INTEGER NOT NULL, is_failure INTEGER NOT NULL
 );
 -- What was added, by the digest of its bytes: nothing is added twice. Its runs are first..last. installed: the
--- digest of the language, the framework and the packages that they ran with, if it is known.
+-- digest of the language, the framework and the packages that they ran with, if it is known. Runs of our own have the
+-- name of their project, the number of their VMs, and the seed of Python's hashes if it was fixed; their failures have
+-- fingerprints.
 CREATE TABLE import(
     id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, source TEXT NOT NULL, first INTEGER NOT NULL,
-    last INTEGER NOT NULL, installed BLOB
+    last INTEGER NOT NULL, installed BLOB, project TEXT, jobs INTEGER, hash_seed TEXT
 );
 -- time: milliseconds since 1970. duration: microseconds. attempt: 1 is the run itself, 2 and up are reruns
 -- after it, 0 is an experiment that says nothing about how often the test fails.
@@ -59,18 +61,33 @@ CREATE TABLE label(
 );
 -- Counts of runs first..last by test, day and stream, packed: made from the runs, and made again if lost.
 CREATE TABLE block(first INTEGER PRIMARY KEY, last INTEGER NOT NULL, counts BLOB NOT NULL);
+";
 
+/// Which failures they are, and what ran before them: what version 2 had not.
+const FAILURES: &str = "
+-- Which failure it is: failures with the same text are the same.
+CREATE TABLE fingerprint(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+-- Tests that had run in a VM, by their numbers with commas between them, after those of the past before it.
+CREATE TABLE past(
+    id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, before INTEGER, tests TEXT NOT NULL
+);
+-- What is known of failures only. past: what had run before it in its VM.
+CREATE TABLE failure(run INTEGER PRIMARY KEY, fingerprint INTEGER NOT NULL, past INTEGER);
+";
+
+const VIEWS: &str = "
 -- For people.
 CREATE VIEW runs AS
 SELECT run.id, test.name AS test, test.copy,
     strftime('%Y-%m-%dT%H:%M:%fZ', run.time / 1000.0, 'unixepoch') AS time,
     outcome.name AS outcome, run.attempt, run.duration / 1e6 AS seconds, stream.branch, stream.release,
     provenance.revision, provenance.environment, provenance.job, detail.rung, detail.vm,
-    signature.text AS signature, detail.bug, detail.verdict, import.source
+    signature.text AS signature, detail.bug, detail.verdict, import.source, fingerprint.text AS fingerprint
 FROM run JOIN test ON test.id = run.test JOIN outcome ON outcome.id = run.outcome
 JOIN provenance ON provenance.id = run.provenance JOIN stream ON stream.id = provenance.stream
 JOIN import ON run.id BETWEEN import.first AND import.last
-LEFT JOIN detail ON detail.run = run.id LEFT JOIN signature ON signature.id = detail.signature;
+LEFT JOIN detail ON detail.run = run.id LEFT JOIN signature ON signature.id = detail.signature
+LEFT JOIN failure ON failure.run = run.id LEFT JOIN fingerprint ON fingerprint.id = failure.fingerprint;
 CREATE VIEW daily_counts AS
 SELECT run.test AS test, run.time / 86400000 - (run.time % 86400000 < 0) AS day, provenance.stream AS stream,
     count(*) AS runs, sum(outcome.is_failure) AS failures,
@@ -83,6 +100,21 @@ GROUP BY run.test, day, provenance.stream;
 
 /// What version 2 has and version 1 had not.
 const SINCE_1: &str = "ALTER TABLE import ADD COLUMN installed BLOB";
+
+/// What version 3 has and version 2 had not, beside [`FAILURES`]. The views are made anew.
+const SINCE_2: &str = "
+ALTER TABLE import ADD COLUMN project TEXT;
+ALTER TABLE import ADD COLUMN jobs INTEGER;
+ALTER TABLE import ADD COLUMN hash_seed TEXT;
+DROP VIEW IF EXISTS runs;
+DROP VIEW IF EXISTS daily_counts;
+";
+
+/// In the place of [`FAILURES`] where an old history can only be read.
+const NO_FAILURES: &str = "
+CREATE TEMP TABLE fingerprint(id INTEGER PRIMARY KEY, text TEXT);
+CREATE TEMP TABLE failure(run INTEGER PRIMARY KEY, fingerprint INTEGER, past INTEGER);
+";
 
 /// Makes the tables in a new file, and brings an old one to our version.
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -115,8 +147,14 @@ fn raise(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(trouble)?;
     // Another process may have done it meanwhile.
-    if check(&transaction, path)? != Some(VERSION) {
-        transaction.execute_batch(SINCE_1).map_err(trouble)?;
+    let version = check(&transaction, path)?;
+    if version != Some(VERSION) {
+        if version == Some(1) {
+            transaction.execute_batch(SINCE_1).map_err(trouble)?;
+        }
+        for part in [SINCE_2, FAILURES, VIEWS] {
+            transaction.execute_batch(part).map_err(trouble)?;
+        }
         transaction
             .pragma_update(None, "user_version", VERSION)
             .map_err(trouble)?;
@@ -125,7 +163,9 @@ fn raise(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
 }
 
 fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(TABLES)?;
+    for part in [TABLES, FAILURES, VIEWS] {
+        connection.execute_batch(part)?;
+    }
     for (number, word) in (0_i64..).zip(ENDINGS) {
         let ended = Ended::from_number(number).expect("the word has this number");
         let add = "INSERT INTO outcome VALUES (?1, ?2, ?3, ?4)";
@@ -161,6 +201,15 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<Option<i64>,
         });
     }
     Ok(None)
+}
+
+/// Makes an old history that can only be read look as if it had been brought to our version.
+pub(super) fn prepare_to_read(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let trouble = |error| translate(path, error);
+    match check(connection, path)? {
+        Some(VERSION) | None => Ok(()),
+        Some(_) => connection.execute_batch(NO_FAILURES).map_err(trouble),
+    }
 }
 
 fn tune(connection: &Connection) -> rusqlite::Result<()> {

@@ -1,13 +1,13 @@
-//! How a failing test fares at the base, and what becomes of the base where there is none.
+//! How a failing test fares at the base.
 
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, mkfifo};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ONCE_IN_A_NEW_INTERPRETER;
 use super::repository::{Repository, SURROUNDINGS};
@@ -40,7 +40,7 @@ pub(super) fn repository(files: &[(&str, &str)]) -> (Repository, String) {
     (repository, base)
 }
 
-/// The verdict of the only finding, with its kind and how the test fares at the base.
+/// The verdict of the only finding, with its kind, whose failure it is, and what that rests on.
 pub(super) fn verdict(report: &Value) -> String {
     let findings = report["findings"].as_array();
     let Some([finding]) = findings.map(Vec::as_slice) else {
@@ -49,13 +49,14 @@ pub(super) fn verdict(report: &Value) -> String {
     let words = [
         &finding["verdict"],
         &finding["kind"],
-        &finding["changes"]["at_base"],
+        &finding["whose"]["answer"],
+        &finding["whose"]["because"],
     ];
     let words: Vec<&str> = words.into_iter().filter_map(Value::as_str).collect();
     words.join(" ")
 }
 
-const FAILS: &str = "import shop\n\n\ndef test_tax():\n    assert shop.tax() == 1\n";
+pub(super) const FAILS: &str = "import shop\n\n\ndef test_tax():\n    assert shop.tax() == 1\n";
 
 #[test]
 fn a_failure_that_the_base_has_too_is_older_than_the_change() {
@@ -71,7 +72,7 @@ fn a_failure_that_the_base_has_too_is_older_than_the_change() {
         .project
         .write("shop.py", "def tax():\n    return 2 + 0\n");
     let (report, run) = run(&repository.project, &python, &[], &[]);
-    assert_eq!(verdict(&report), "pre-existing fails-alike", "{run:#?}");
+    assert_eq!(verdict(&report), "broken not-yours at-base", "{run:#?}");
 }
 
 #[test]
@@ -91,13 +92,15 @@ fn another_failure_at_the_base_is_not_this_one() {
     let (report, run) = run(&repository.project, &python, &[], &[]);
     assert_eq!(
         verdict(&report),
-        "broken touches-change fails-otherwise",
+        "broken not-known base-cannot-run",
         "{run:#?}"
     );
+    let sentence = report["findings"][0]["whose"]["sentence"].to_string();
+    assert!(sentence.contains("No module named"), "{sentence}");
 }
 
 #[test]
-fn a_new_test_cannot_be_run_at_the_base() {
+fn a_test_that_the_base_does_not_have_is_yours() {
     let Some(python) = Python::Plain.find() else {
         return;
     };
@@ -105,23 +108,17 @@ fn a_new_test_cannot_be_run_at_the_base() {
     let text = "def test_old():\n    pass\n\n\ndef test_new():\n    assert False\n";
     repository.project.write("test_shop.py", text);
     let (report, run) = run(&repository.project, &python, &[], &[]);
-    assert_eq!(
-        verdict(&report),
-        "broken touches-change not-run",
-        "{run:#?}"
-    );
+    assert_eq!(verdict(&report), "broken yours new-test", "{run:#?}");
     repository
         .project
         .write("test_shop.py", "def test_old():\n    pass\n");
     repository
         .project
         .write("test_more.py", "def test_new():\n    assert False\n");
+    // What is not tracked does not make HEAD the base.
+    repository.git(&["add", "test_more.py"]);
     let (report, run) = self::run(&repository.project, &python, &[], &[]);
-    assert_eq!(
-        verdict(&report),
-        "broken touches-change not-run",
-        "{run:#?}"
-    );
+    assert_eq!(verdict(&report), "broken yours new-test", "{run:#?}");
 }
 
 #[test]
@@ -145,7 +142,7 @@ fn a_path_into_the_work_tree_leads_into_the_base_there() {
         .join("src");
     let variables = [("PYTHONPATH", path.to_str().unwrap())];
     let (report, run) = run(&repository.project, &python, &[], &variables);
-    assert_eq!(verdict(&report), "broken touches-change passed", "{run:#?}");
+    assert_eq!(verdict(&report), "broken yours fails-more", "{run:#?}");
 }
 
 #[test]
@@ -188,8 +185,9 @@ def test_list():
     let findings = report["findings"].as_array().unwrap();
     assert_eq!(findings.len(), 3, "{run:#?}");
     for finding in findings {
-        assert_eq!(finding["changes"]["at_base"], "not-run", "{finding:#}");
-        assert_eq!(finding["kind"], "touches-change", "{finding:#}");
+        let whose = &finding["whose"];
+        assert_eq!(whose["because"], "base-cannot-run", "{finding:#}");
+        assert_ne!(whose["touches"], json!([]), "{finding:#}");
     }
 }
 
@@ -207,6 +205,7 @@ fn an_installed_copy_that_has_the_change_is_not_the_base() {
         ("tests/test_shop.py", test),
     ]);
     repository.project.write("shop/two.py", "");
+    repository.git(&["add", "shop/two.py"]);
     let elsewhere = Project::new();
     for name in ["__init__", "one", "two"] {
         elsewhere.write(&format!("site-packages/shop/{name}.py"), "");
@@ -214,7 +213,11 @@ fn an_installed_copy_that_has_the_change_is_not_the_base() {
     let path = elsewhere.path().join("site-packages");
     let variables = [("PYTHONPATH", path.to_str().unwrap())];
     let (report, run) = run(&repository.project, &python, &[], &variables);
-    assert_eq!(verdict(&report), "broken cannot-tell not-run", "{run:#?}");
+    assert_eq!(
+        verdict(&report),
+        "broken not-known base-cannot-run",
+        "{run:#?}"
+    );
 }
 
 #[test]
@@ -228,13 +231,14 @@ import threading
 
 
 def test_tax():
-    assert not __file__.startswith(os.environ["WORK_TREE"])
+    is_base = "unflake-base-" in __file__
+    assert is_base
     with open(os.environ["READY"], "w") as pipe:
         pipe.write("ready")
     threading.Event().wait()
 "#;
-    let (repository, _) = repository(&[("test_shop.py", test)]);
-    repository.project.write("README.md", "");
+    let (repository, _) = repository(&[("test_shop.py", test), ("README.md", "")]);
+    repository.project.write("README.md", "More.\n");
     let status = repository.git(&["status", "--porcelain"]);
     let index = fs::read(repository.project.path().join(".git/index")).unwrap();
     let scratch = Project::new();
@@ -245,8 +249,7 @@ def test_tax():
     let mut all = vec!["run", "--python", python.to_str().unwrap()];
     all.extend(ONCE_IN_A_NEW_INTERPRETER);
     let mut command = repository.project.unflake(&all);
-    let root = repository.project.path().canonicalize().unwrap();
-    command.envs(SURROUNDINGS).env("WORK_TREE", root);
+    command.envs(SURROUNDINGS);
     command.env("READY", &ready).env("TMPDIR", &temporary);
     let child = command
         .stdout(Stdio::piped())
@@ -285,94 +288,26 @@ def test_tax():
 }
 
 #[test]
-fn a_base_that_is_not_there_is_an_error_with_help() {
+fn a_ci_runs_the_base_too_unless_it_is_told_not_to() {
     let Some(python) = Python::Plain.find() else {
         return;
     };
-    let (repository, _) = repository(&[("test_shop.py", "def test_tax():\n    pass\n")]);
-    let (_, run) = run(&repository.project, &python, &["--base", "nowhere"], &[]);
-    assert_eq!(run.code, Some(2), "{run:#?}");
-    assert!(
-        run.stderr.contains("there is no commit `nowhere`"),
-        "{run:#?}"
-    );
-    assert!(run.stderr.contains("help:"), "{run:#?}");
-}
-
-#[test]
-fn outside_a_repository_the_wish_to_compare_is_an_error() {
-    let Some(python) = Python::Plain.find() else {
-        return;
-    };
-    let project = Project::with(&[("test_shop.py", "def test_tax():\n    assert False\n")]);
-    let (_, run) = run(&project, &python, &["--intersect"], &[]);
-    assert_eq!(run.code, Some(2), "{run:#?}");
-    assert!(run.stderr.contains("is not in a git work tree"), "{run:#?}");
-    let (report, run) = self::run(&project, &python, &[], &[]);
-    assert_eq!(verdict(&report), "broken", "{run:#?}");
-}
-
-#[test]
-fn a_shallow_clone_gets_the_command_that_brings_the_base() {
-    let Some(python) = Python::Plain.find() else {
-        return;
-    };
-    let files = [
-        ("shop.py", "def tax():\n    return 1\n"),
-        ("test_shop.py", FAILS),
-    ];
-    let (repository, _) = repository(&files);
-    repository
-        .project
-        .write("shop.py", "def tax():\n    return 2\n");
-    repository.commit();
-    let clone = Project::new();
-    let source = format!("file://{}", repository.project.path().display());
-    repository.git(&[
-        "clone",
-        "--quiet",
-        "--depth=1",
-        &source,
-        clone.path().to_str().unwrap(),
-    ]);
-    let (report, run) = run(&clone, &python, &[], &[]);
-    assert_eq!(verdict(&report), "broken no-base", "{run:#?}");
-    let notes = report["notes"].to_string();
-    let fetch = notes
-        .split('`')
-        .find(|part| part.starts_with("git fetch"))
-        .expect(&notes);
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", fetch])
-        .current_dir(clone.path())
-        .envs(SURROUNDINGS);
-    assert!(command.status().unwrap().success(), "{fetch}");
-    let (report, run) = self::run(&clone, &python, &[], &[]);
-    assert_eq!(verdict(&report), "broken touches-change passed", "{run:#?}");
-}
-
-#[test]
-fn a_ci_runs_nothing_at_the_base_unless_it_is_told_to() {
-    let Some(python) = Python::Plain.find() else {
-        return;
-    };
-    let test = "import os\n\n\ndef test_tax():\n    assert not __file__.startswith(os.environ['WORK_TREE'])\n";
-    let (repository, _) = repository(&[("test_shop.py", test)]);
-    repository.project.write("README.md", "");
-    let root = repository.project.path().canonicalize().unwrap();
-    let variables = [("CI", "true"), ("WORK_TREE", root.to_str().unwrap())];
-    let (report, run) = run(&repository.project, &python, &[], &variables);
-    assert_eq!(
-        verdict(&report),
-        "broken cannot-tell not-checked",
-        "{run:#?}"
-    );
-    let detail = &report["findings"][0]["changes"]["at_base_detail"];
-    assert!(
-        detail.as_str().unwrap().contains("--check-base"),
-        "{detail}"
-    );
-    let (report, run) = self::run(&repository.project, &python, &["--check-base"], &variables);
-    assert_eq!(verdict(&report), "flaky untouched passed", "{run:#?}");
+    let test = "def test_tax():\n    is_base = 'unflake-base-' in __file__\n    assert is_base\n";
+    let (repository, _) = repository(&[("test_shop.py", test), ("README.md", "")]);
+    repository.project.write("README.md", "More.\n");
+    let ci = [("CI", "true")];
+    let never = ["--check-base=never"];
+    let (report, run) = run(&repository.project, &python, &never, &ci);
+    assert_eq!(verdict(&report), "broken not-known not-asked", "{run:#?}");
+    let settle = report["findings"][0]["whose"]["settle"].to_string();
+    assert!(settle.contains("--check-base"), "{settle}");
+    for variables in [&ci[..], &[]] {
+        let (report, run) = self::run(&repository.project, &python, &[], variables);
+        assert_eq!(
+            verdict(&report),
+            "flaky untouched not-yours untouched",
+            "{run:#?}"
+        );
+        assert_eq!(run.code, Some(0), "{run:#?}");
+    }
 }

@@ -6,11 +6,10 @@ use crate::project::{Project, Python, Run};
 
 const BY_SWITCH: &str = "import os\n\n\ndef test_tax():\n    assert not os.environ.get('SWITCH')\n";
 
-/// CI makes no run at the base by itself.
 const CI: (&str, &str) = ("CI", "true");
 
 #[test]
-fn in_ci_a_pass_at_the_base_that_the_history_has_is_one() {
+fn a_pass_of_another_day_at_the_base_acquits_nobody() {
     let Some(python) = Python::Plain.find() else {
         return;
     };
@@ -21,26 +20,29 @@ fn in_ci_a_pass_at_the_base_that_the_history_has_is_one() {
     assert_eq!(passed.code, Some(0), "{passed:#?}");
     project.write("notes.py", "ONE = 2\n");
     let off = ("SWITCH", "1");
-    let (report, failed) = run(project, &python, &[], &[off, CI]);
-    assert_eq!(verdict(&report), "flaky untouched passed", "{failed:#?}");
-    let detail = report["findings"][0]["changes"]["at_base_detail"].as_str();
-    let detail = detail.unwrap_or_default();
-    assert!(detail.ends_with(", by the history"), "{failed:#?}");
-    let (report, failed) = run(project, &python, &["--no-record"], &[off, CI]);
+    for (arguments, variables) in [
+        (&[][..], &[off, CI][..]),
+        (&["--no-record"], &[off, CI]),
+        (&[], &[off]),
+    ] {
+        let (report, failed) = run(project, &python, arguments, variables);
+        assert_eq!(verdict(&report), "broken not-yours at-base", "{failed:#?}");
+        assert_eq!(failed.code, Some(1), "{failed:#?}");
+    }
+    let never = ["--check-base=never"];
+    let (report, failed) = run(project, &python, &never, &[off, CI]);
     assert_eq!(
         verdict(&report),
-        "broken cannot-tell not-checked",
+        "broken not-known not-asked",
         "{failed:#?}"
     );
-    // How it fares there now is worth more than how it fared.
-    let (report, failed) = run(project, &python, &["--check-base"], &[off, CI]);
-    assert_eq!(verdict(&report), "pre-existing fails-alike", "{failed:#?}");
-    let (report, failed) = run(project, &python, &[], &[off]);
-    assert_eq!(verdict(&report), "pre-existing fails-alike", "{failed:#?}");
+    let forgiven = ["--forgive", "pre-existing"];
+    let (_, failed) = run(project, &python, &forgiven, &[off]);
+    assert_eq!(failed.code, Some(0), "{failed:#?}");
 }
 
 #[test]
-fn a_pass_with_other_packages_says_nothing_about_the_base() {
+fn a_pass_at_the_base_with_other_packages_acquits_nobody() {
     let Some(python) = Python::Plain.find() else {
         return;
     };
@@ -58,15 +60,11 @@ fn a_pass_with_other_packages_says_nothing_about_the_base() {
     assert_eq!(passed.code, Some(0), "{passed:#?}");
     project.write("notes.py", "ONE = 2\n");
     let (report, failed) = run(project, &python, &[], &[new, CI]);
-    assert_eq!(
-        verdict(&report),
-        "broken cannot-tell not-checked",
-        "{failed:#?}"
-    );
+    assert_eq!(verdict(&report), "broken not-yours at-base", "{failed:#?}");
 }
 
 #[test]
-fn a_pass_with_other_changes_or_in_another_folder_says_nothing_about_the_base() {
+fn a_pass_with_other_changes_or_in_another_folder_acquits_nobody() {
     let Some(python) = Python::Plain.find() else {
         return;
     };
@@ -88,34 +86,5 @@ fn a_pass_with_other_changes_or_in_another_folder_says_nothing_about_the_base() 
     project.write("notes.py", "ONE = 3\n");
     let off = [("SWITCH", "1"), CI];
     let (report, failed) = run(project, &python, &["--", "test_shop.py"], &off);
-    assert_eq!(
-        verdict(&report),
-        "broken cannot-tell not-checked",
-        "{failed:#?}"
-    );
-}
-
-#[test]
-fn a_run_at_the_base_is_remembered_as_one_of_the_base() {
-    let Some(python) = Python::Plain.find() else {
-        return;
-    };
-    let text =
-        "import pathlib\n\n\ndef test_tax():\n    assert not pathlib.Path('local.txt').exists()\n";
-    let files = [
-        ("notes.py", "ONE = 1\n"),
-        ("test_shop.py", text),
-        (".gitignore", "local.txt\n"),
-    ];
-    let (repository, base) = repository(&files);
-    let project = &repository.project;
-    project.write("notes.py", "ONE = 2\n");
-    project.write("local.txt", "");
-    for (surroundings, detail) in [(&[][..], false), (&[CI], true)] {
-        let (report, failed) = run(project, &python, &[], surroundings);
-        let changes = &report["findings"][0]["changes"];
-        assert_eq!(changes["at_base"], "passed", "{failed:#?}");
-        assert_eq!(changes["at_base_detail"].is_string(), detail, "{failed:#?}");
-        assert_eq!(changes["base"], base.as_str());
-    }
+    assert_eq!(verdict(&report), "broken not-yours at-base", "{failed:#?}");
 }

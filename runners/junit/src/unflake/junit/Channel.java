@@ -12,6 +12,7 @@ import java.util.Map;
 
 /** The two pipes to the driver. Each line is a JSON object. */
 final class Channel {
+    private Runnable first = () -> { };
     private final OutputStream messages;
     private final BufferedReader commands;
 
@@ -33,8 +34,14 @@ final class Channel {
         }
     }
 
+    /** Has something done before each message: what a run used is written down before anybody hears of the run. */
+    void first(Runnable first) {
+        this.first = first;
+    }
+
     /** Says something; a driver that is gone ends the process. */
     synchronized void say(Object... keysAndValues) {
+        first.run();
         byte[] line = (Json.write(Json.object(keysAndValues)) + "\n").getBytes(StandardCharsets.UTF_8);
         try {
             messages.write(line);

@@ -16,6 +16,7 @@ final class Guest {
     private final Plan plan;
     private final Backend backend;
     private final Output[] outputs;
+    private final Failures failures;
     private final Map<String, Listed> known = new HashMap<>();
     private final List<String> only = new ArrayList<>();
     /** Where it is written down what this JVM uses; null if nobody wants to know. */
@@ -34,6 +35,7 @@ final class Guest {
         this.plan = plan;
         this.backend = backend;
         this.outputs = outputs;
+        this.failures = new Failures(folders());
     }
 
     /** Obeys commands until there are no more. */
@@ -88,6 +90,7 @@ final class Guest {
         if (Boolean.TRUE.equals(command.get("watch"))) {
             usage = new Usage(folder, vm, sources());
             usage.begin(plan.texts("resources"), folders());
+            channel.first(usage::update);
         }
         channel.say("say", "parsed", "workers", null, "interactive", false, "collect_only", false);
     }
@@ -210,7 +213,7 @@ final class Guest {
                 return;
             }
             at += segment.size();
-            Run run = new Run(channel, outputs, segment, at == names.size(), holdsAfterFailure);
+            Run run = new Run(channel, outputs, failures, segment, at == names.size(), holdsAfterFailure);
             backend.run(segment.get(0).group, segment, run);
             if (run.finish("plain")) {
                 return;
@@ -249,11 +252,8 @@ final class Guest {
     private void once(Listed test, boolean isLast, String fixtures) {
         List<Listed> segment = new ArrayList<>();
         segment.add(test);
-        Run run = new Run(channel, outputs, segment, isLast, false);
+        Run run = new Run(channel, outputs, failures, segment, isLast, false);
         backend.run(test.group, segment, run);
-        if (usage != null) {
-            usage.update();
-        }
         if (reloading != null && run.isOutOfMemory()) {
             reloading.wearOut();
         }

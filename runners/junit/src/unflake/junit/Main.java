@@ -32,7 +32,14 @@ public final class Main {
         channel.say("say", "hello", "protocol", PROTOCOL, "vm", vm, "pid", pid(), "framework", backend.name(),
                 "framework_version", backend.version(), "language", "Java",
                 "language_version", System.getProperty("java.version"), "stack_signal", signal);
-        new Guest(folder, vm, channel, plan, backend, outputs).obey();
+        try {
+            new Guest(folder, vm, channel, plan, backend, outputs).obey();
+        } catch (Throwable fatal) {
+            // An error that the framework hands on, as Jupiter an OutOfMemoryError. Threads that tests have
+            // left must not keep the JVM: it ends as Surefire's, and the driver shows what it said.
+            fatal.printStackTrace();
+            System.exit(1);
+        }
         System.exit(0);
     }
 

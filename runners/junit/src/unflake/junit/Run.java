@@ -14,6 +14,7 @@ import java.util.Map;
 final class Run implements Backend.Watcher {
     private final Channel channel;
     private final Output[] outputs;
+    private final Failures failures;
     private final boolean isLast;
     private final boolean holdsAfterFailure;
     private final Map<Listed, Boolean> open = new LinkedHashMap<>();
@@ -24,9 +25,11 @@ final class Run implements Backend.Watcher {
     private Throwable groupError;
     private long started = System.nanoTime();
 
-    Run(Channel channel, Output[] outputs, List<Listed> tests, boolean isLast, boolean holdsAfterFailure) {
+    Run(Channel channel, Output[] outputs, Failures failures, List<Listed> tests, boolean isLast,
+            boolean holdsAfterFailure) {
         this.channel = channel;
         this.outputs = outputs;
+        this.failures = failures;
         this.isLast = isLast;
         this.holdsAfterFailure = holdsAfterFailure;
         for (Listed test : tests) {
@@ -50,9 +53,9 @@ final class Run implements Backend.Watcher {
         }
         flush();
         hasFailed |= how.isFailure();
-        isOutOfMemory |= how.isOutOfMemory;
+        isOutOfMemory |= how.isOutOfMemory();
         waiting = test;
-        waitingAttempt = how.toAttempt((System.nanoTime() - started) / 1e9, takeOutput());
+        waitingAttempt = how.toAttempt((System.nanoTime() - started) / 1e9, takeOutput(), failures);
         started = System.nanoTime();
     }
 
@@ -83,7 +86,7 @@ final class Run implements Backend.Watcher {
             // Only the tear-down of the class is left to have failed.
             hasFailed = true;
             Map<String, Object> attempt = Ended.errored(groupError)
-                    .toAttempt((Double) waitingAttempt.get("seconds"), takeOutput());
+                    .toAttempt((Double) waitingAttempt.get("seconds"), takeOutput(), failures);
             boolean isHeld = isLast || holdsAfterFailure;
             say(waiting, attempt, fixtures.equals("plain") ? "ended-badly" : fixtures, isHeld);
             return isHeld;
@@ -98,7 +101,7 @@ final class Run implements Backend.Watcher {
         for (int i = 0; i < rest.size(); i++) {
             // Nothing ran; with a reason if the class as a whole has one.
             Map<String, Object> attempt = groupError == null ? null
-                    : Ended.errored(groupError).toAttempt(seconds, takeOutput());
+                    : Ended.errored(groupError).toAttempt(seconds, takeOutput(), failures);
             say(rest.get(i), attempt, fixtures, isHeld && i + 1 == rest.size());
         }
         return isHeld;

@@ -1,13 +1,14 @@
-//! What failures of the same kind have in common: their message without what differs from run to run.
+//! A failure in a line for people: its kind and its message without what differs from run to run.
 
-/// The most characters that a signature has.
+/// The most characters that a summary has.
 const LONGEST: usize = 200;
 
 /// The kind of a failure and the first line of its message, with numbers, addresses, quoted ids and
 /// temporary names replaced by `#`.
 ///
-/// Two failures with the same signature look alike; they need not have the same cause.
-pub fn signature(kind: &str, message: &str) -> String {
+/// Two failures with the same summary look alike; they need not have the same cause. Histories keep this text, and
+/// group old failures with new ones by it: it stays as it is.
+pub(super) fn summarize(kind: &str, message: &str) -> String {
     let line = message.lines().find(|line| !line.trim().is_empty());
     let line = line.unwrap_or_default().trim();
     let text = if kind.is_empty() || line.starts_with(kind) {
@@ -65,22 +66,22 @@ mod tests {
             ("late: 2026-11-16T04:21:41.2", "late: 2025-01-02T14:01:11.7"),
             ("key 5f2b9c1de0aa77 missing", "key 00aa771122ffee missing"),
         ] {
-            assert_eq!(signature("", one), signature("", other));
+            assert_eq!(summarize("", one), summarize("", other));
         }
     }
 
     #[test]
     fn what_is_the_same_stays() {
         assert_eq!(
-            signature("KeyError", "'user_name2' in utf8\nmore"),
+            summarize("KeyError", "'user_name2' in utf8\nmore"),
             "KeyError: 'user_name2' in utf8"
         );
         assert_eq!(
-            signature("ValueError", "ValueError: bad"),
+            summarize("ValueError", "ValueError: bad"),
             "ValueError: bad"
         );
-        assert_ne!(signature("", "no route"), signature("", "no reply"));
-        assert_eq!(signature("", "\n\n"), "");
-        assert_eq!(signature("", &"x".repeat(9999)).len(), 200);
+        assert_ne!(summarize("", "no route"), summarize("", "no reply"));
+        assert_eq!(summarize("", "\n\n"), "");
+        assert_eq!(summarize("", &"x".repeat(9999)).len(), 200);
     }
 }

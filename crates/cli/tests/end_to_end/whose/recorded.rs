@@ -1,0 +1,153 @@
+//! What the history knows of earlier runs: it acquits old flakes, and never a change of itself.
+
+use super::history::{History, Way};
+use super::{LEAK, SHOP, VICTIM};
+
+const COIN: &str = r#"
+=== shop.py
+import coin
+
+
+def greeting():
+    return "welcome"
+
+
+def buy():
+    greeting()
+    return coin.toss()
+=== test_shop.py
+import shop
+
+
+def test_buy():
+    assert shop.buy()
+=== docs/notes.md
+Tea.
+"#;
+
+const BUY: &str = "test_shop.py::test_buy";
+
+/// Runs until the coin has failed the suite that many times.
+fn run_until_it_failed(history: &History, times: usize) {
+    let mut failed = 0;
+    for _ in 0..6 * times {
+        failed += history.run(&["--check-base=never"]).tests().len();
+        if failed >= times {
+            return;
+        }
+    }
+    panic!("the coin failed {failed} times only");
+}
+
+#[test]
+fn a_coin_that_failed_in_clean_runs_of_the_base_is_known_from_the_history() {
+    let Some(history) = History::at(COIN) else {
+        return;
+    };
+    run_until_it_failed(&history, 5);
+    history.change(Way::Branch, &[("shop.py", "\"welcome\"", "\"hello\"")]);
+    // The coin may show heads at first: a run without a failure says nothing.
+    for _ in 0..4 {
+        let said = history.run(&["--check-base=never"]);
+        if said.tests().is_empty() {
+            continue;
+        }
+        said.ends(0).is(BUY, "not-yours", &["in-history"]);
+        return;
+    }
+    panic!("the coin did not fail");
+}
+
+#[test]
+fn runs_of_a_branch_do_not_acquit_it() {
+    let base = COIN.replace("return coin.toss()", "return True");
+    let Some(history) = History::at(&base) else {
+        return;
+    };
+    history.change(
+        Way::Branch,
+        &[("shop.py", "return True", "return coin.toss()")],
+    );
+    run_until_it_failed(&history, 3);
+    for _ in 0..4 {
+        let said = history.run(&[]);
+        if said.tests().is_empty() {
+            continue;
+        }
+        said.ends(1).is(BUY, "yours", &["fails-more"]);
+        return;
+    }
+    panic!("the coin did not fail");
+}
+
+#[test]
+fn runs_of_a_branch_that_is_called_main_do_not_acquit_it() {
+    let Some(history) = History::at(SHOP) else {
+        return;
+    };
+    history.change(Way::Branch, &[LEAK]);
+    history.git(&["branch", "--quiet", "-D", "main"]);
+    history.git(&["branch", "--quiet", "--move", "main"]);
+    for _ in 0..3 {
+        history
+            .run(&[])
+            .ends(1)
+            .is(VICTIM, "yours", &["fails-more"]);
+    }
+}
+
+#[test]
+fn a_leak_of_a_branch_stays_its_own_however_often_it_is_run() {
+    let Some(history) = History::at(SHOP) else {
+        return;
+    };
+    history.change(Way::PushedBranch, &[LEAK]);
+    for _ in 0..3 {
+        history
+            .run(&[])
+            .ends(1)
+            .is(VICTIM, "yours", &["fails-more"]);
+    }
+}
+
+#[test]
+fn the_second_run_of_a_commit_of_main_does_not_acquit_what_the_first_found_to_be_its_own() {
+    let Some(history) = History::at(SHOP) else {
+        return;
+    };
+    history.change(Way::Main, &[LEAK]);
+    history
+        .run(&[])
+        .ends(1)
+        .is(VICTIM, "yours", &["fails-more"]);
+    history.run(&[]).ends(1).is_not_acquitted(VICTIM);
+}
+
+#[test]
+fn a_commit_that_was_tested_before_has_changed_nothing() {
+    let Some(history) = History::at(COIN) else {
+        return;
+    };
+    let first = history.run(&[]);
+    first.ends(1).is(BUY, "not-known", &["no-base"]);
+    for _ in 0..6 {
+        let said = history.run(&[]);
+        if said.tests().is_empty() {
+            continue;
+        }
+        said.ends(0).is(BUY, "not-yours", &["nothing-changed"]);
+        return;
+    }
+    panic!("the coin did not fail again");
+}
+
+#[test]
+fn without_git_a_leak_is_not_acquitted_by_a_run_that_passed() {
+    let Some(history) = History::outside_git(SHOP) else {
+        return;
+    };
+    history.run(&[]).ends(0);
+    history.edit(&[LEAK]);
+    assert_eq!(history.fail_plainly(&history.tree(), &[]), [VICTIM]);
+    history.run(&[]).ends(1).is_not_acquitted(VICTIM);
+}

@@ -1,0 +1,329 @@
+//! The technique that finds out whose a failure is: it hears how a failing test fares here and at the base, and says what
+//! to try next.
+
+use super::question::{Ended, Ground, Heard, Listed, Side, Step};
+use super::two_sample::{Pairs, fails_more_here, fails_there_too};
+use super::{Guilt, Innocence, Known, Open, Whose};
+use crate::intersect::Intersection;
+use crate::quantify::binomial::highest_rate;
+use crate::quantify::sample::Sample;
+use crate::sequential::{Tally, chance_of};
+
+/// What the history was asked, and what it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recalled {
+    NotYet,
+    Nothing,
+    Failure(Known),
+}
+
+/// How many pairs of runs are made at the most.
+const MOST_PAIRS: u32 = 300;
+/// After how many pairs without any failure nothing more is expected.
+const HOPELESS: u32 = 30;
+/// How many runs at the base may all fail otherwise, or not come about, before the base is given up.
+const GIVEN_UP: u32 = 3;
+/// How many runs are made here alone, where the base cannot be run.
+const MOST_ALONE: u32 = 20;
+/// How many runs at the base in this run's order tell that it is the order.
+const EXPOSING: u32 = 4;
+
+/// The question about one failing test.
+#[derive(Clone, Debug)]
+pub struct Inquiry {
+    ground: Ground,
+    /// Whether it has passed here, in whatever order.
+    has_passed: bool,
+    recalled: Recalled,
+    listed: Option<Listed>,
+    is_over: bool,
+    cannot_run: Option<Open>,
+    here: Runs,
+    base: Runs,
+    exposing: Runs,
+    /// Of the pairs: how the last run here ended, until its partner has run.
+    waiting: Option<Ended>,
+    /// Pairs in which all that speaks against guilt counts.
+    for_guilt: Pairs,
+    /// Pairs in which all that speaks against innocence counts.
+    for_innocence: Pairs,
+    /// What its runs here used, all together.
+    used: Intersection,
+    /// Whether it failed alike in a run that used nothing that changed.
+    is_untouched: bool,
+}
+
+/// The runs on one side.
+#[derive(Clone, Debug, Default)]
+struct Runs {
+    alike: u32,
+    otherwise: u32,
+    passed: u32,
+    not_run: u32,
+    trouble: String,
+}
+
+impl Runs {
+    fn add(&mut self, ended: &Ended) {
+        match ended {
+            Ended::Alike => self.alike += 1,
+            Ended::Otherwise { message } => {
+                self.otherwise += 1;
+                self.trouble.clone_from(message);
+            }
+            Ended::Passed => self.passed += 1,
+            Ended::NotRun { why } => {
+                self.not_run += 1;
+                self.trouble.clone_from(why);
+            }
+        }
+    }
+
+    fn tally(&self) -> Tally {
+        Tally {
+            hits: self.alike,
+            misses: self.otherwise + self.passed,
+        }
+    }
+
+    fn total(&self) -> u32 {
+        self.tally().runs()
+    }
+}
+
+impl Inquiry {
+    /// A new question about a test of which so much is known; `has_passed` if some rerun of it passed here.
+    pub fn new(ground: Ground, has_passed: bool) -> Self {
+        Self {
+            ground,
+            has_passed,
+            recalled: Recalled::NotYet,
+            listed: None,
+            is_over: false,
+            cannot_run: None,
+            here: Runs::default(),
+            base: Runs::default(),
+            exposing: Runs::default(),
+            waiting: None,
+            for_guilt: Pairs::default(),
+            for_innocence: Pairs::default(),
+            used: Intersection::default(),
+            is_untouched: false,
+        }
+    }
+
+    /// Takes in what was asked for.
+    pub fn hear(&mut self, heard: Heard) {
+        match heard {
+            Heard::Listed(listed) => self.listed = Some(listed),
+            Heard::BaseCannotRun { why } => self.cannot_run = Some(Open::BaseCannotRun { why }),
+            Heard::BaseUnwanted => self.cannot_run = Some(Open::NotAsked),
+            Heard::Recalled(known) => {
+                self.recalled = known.map_or(Recalled::Nothing, Recalled::Failure);
+            }
+            Heard::TimeIsOver => self.is_over = true,
+            Heard::Ran { side, ended, used } => match side {
+                Side::Here => self.hear_here(ended, used),
+                Side::Base => self.hear_base(&ended),
+                Side::BaseInThisOrder => self.exposing.add(&ended),
+            },
+        }
+    }
+
+    /// What to do next.
+    pub fn next(&self) -> Step {
+        match &self.ground {
+            Ground::None(open) => Step::Conclude(Whose::NotKnown(open.clone())),
+            Ground::Unchanged => Step::Conclude(Whose::NotYours(Innocence::NothingChanged)),
+            Ground::Changed {
+                environment,
+                deletes,
+            } => self.compare(environment, *deletes),
+        }
+    }
+
+    /// What its runs here and at the base were, and what they used.
+    pub fn evidence(&self) -> (Tally, Tally, &Intersection, Option<&str>) {
+        let otherwise = (self.base.otherwise > 0).then_some(self.base.trouble.as_str());
+        (self.here.tally(), self.base.tally(), &self.used, otherwise)
+    }
+
+    /// Whether it has both passed and failed alike in the order of this run.
+    pub fn is_mixed(&self) -> bool {
+        self.here.passed > 0 && self.here.alike > 0
+    }
+
+    fn compare(&self, environment: &[String], deletes: bool) -> Step {
+        let recalled = match self.recalled {
+            Recalled::NotYet => return Step::Recall,
+            Recalled::Nothing => None,
+            Recalled::Failure(known) => Some(known),
+        };
+        if let Some(open) = self.no_base() {
+            return self.without_base(open, recalled, deletes);
+        }
+        let listed = match self.listed {
+            None if self.is_over => return Step::Conclude(Whose::NotKnown(Open::Budget)),
+            None => return Step::List,
+            Some(listed) if !listed.is_listed => {
+                return Step::Conclude(Whose::Yours(Guilt::NewTest));
+            }
+            Some(listed) => listed,
+        };
+        let is_same_order = !listed.orders_differ && !listed.loses_tests;
+        if is_same_order && self.is_untouched_shown() {
+            return Step::Conclude(Whose::NotYours(Innocence::Untouched));
+        }
+        if fails_more_here(self.for_guilt) {
+            return self.accuse(listed.orders_differ);
+        }
+        if fails_there_too(self.for_innocence) {
+            return Step::Conclude(self.at_base(environment));
+        }
+        if let Some(known) = recalled.filter(|known| self.agrees_with(known)) {
+            return Step::Conclude(Whose::NotYours(Innocence::InHistory(known)));
+        }
+        let pairs = self.for_guilt.runs();
+        let is_hopeless = pairs >= HOPELESS && self.here.alike + self.base.alike == 0;
+        if self.is_over {
+            Step::Conclude(Whose::NotKnown(Open::Budget))
+        } else if is_hopeless || pairs >= MOST_PAIRS || self.here.not_run > GIVEN_UP {
+            Step::Conclude(Whose::NotKnown(Open::NotSettled))
+        } else if self.waiting.is_none() {
+            Step::Run(Side::Here)
+        } else {
+            Step::Run(Side::Base)
+        }
+    }
+
+    fn hear_here(&mut self, ended: Ended, used: Option<Intersection>) {
+        self.here.add(&ended);
+        self.has_passed |= ended == Ended::Passed;
+        if let Some(used) = used {
+            self.is_untouched |= ended == Ended::Alike && used.is_disjoint();
+            add_missing(&mut self.used.touches, used.touches);
+            add_missing(&mut self.used.unknowns, used.unknowns);
+        }
+        if !matches!(ended, Ended::NotRun { .. }) {
+            self.waiting = Some(ended);
+        }
+    }
+
+    fn hear_base(&mut self, ended: &Ended) {
+        self.base.add(ended);
+        if matches!(ended, Ended::NotRun { .. }) {
+            return;
+        }
+        let Some(here) = self.waiting.take() else {
+            return;
+        };
+        let is_alike = |ended: &Ended| *ended == Ended::Alike;
+        let is_failure = |ended: &Ended| *ended != Ended::Passed;
+        self.for_guilt.add(is_alike(&here), is_failure(ended));
+        self.for_innocence.add(is_failure(&here), is_alike(ended));
+    }
+
+    /// Whether a failing run used nothing that changed. What never passed here must be seen to pass at the base: else the
+    /// failure may simply be older.
+    fn is_untouched_shown(&self) -> bool {
+        let passes_there = self.base.passed > 0 && self.base.alike == 0;
+        self.is_untouched && (self.has_passed || passes_there)
+    }
+
+    /// Why the base tells nothing, if it does not.
+    fn no_base(&self) -> Option<Open> {
+        let is_strange =
+            self.base.otherwise >= GIVEN_UP && self.base.total() == self.base.otherwise;
+        let is_missing = self.base.not_run >= GIVEN_UP && self.base.total() == 0;
+        let why = || self.base.trouble.clone();
+        let is_lost = is_strange || is_missing;
+        let cannot_run = self.cannot_run.clone();
+        cannot_run.or_else(|| is_lost.then(|| Open::BaseCannotRun { why: why() }))
+    }
+
+    /// Without a base only the history can tell, and a run that used nothing that changed; that takes one that fails.
+    /// Where a file is gone, nobody knows what its tests did for others.
+    fn without_base(&self, open: Open, recalled: Option<Known>, deletes: bool) -> Step {
+        if let Some(known) = recalled.filter(|known| self.agrees_with(known)) {
+            return Step::Conclude(Whose::NotYours(Innocence::InHistory(known)));
+        }
+        let may_be_untouched = self.has_passed && self.used.is_disjoint() && !deletes;
+        if may_be_untouched && self.is_untouched_shown() {
+            return Step::Conclude(Whose::NotYours(Innocence::Untouched));
+        }
+        let is_known = recalled.is_some_and(|known| known.failures > 0);
+        let most = if is_known { HOPELESS } else { MOST_ALONE };
+        let is_worth_it = self.here.total() + self.here.not_run < most && !self.is_over;
+        if (may_be_untouched || is_known) && is_worth_it {
+            return Step::Run(Side::Here);
+        }
+        Step::Conclude(Whose::NotKnown(open))
+    }
+
+    /// It fails more often here. Does it go through the change, or is it the order that the change has made?
+    fn accuse(&self, orders_differ: bool) -> Step {
+        let is_exposed = self.exposing.alike * 2 > self.exposing.total();
+        if is_exposed && self.exposing.total() >= EXPOSING {
+            return Step::Conclude(Whose::Yours(Guilt::Exposed));
+        }
+        let tried = self.exposing.total() + self.exposing.not_run;
+        if orders_differ && tried < EXPOSING && !self.is_over {
+            return Step::Run(Side::BaseInThisOrder);
+        }
+        Step::Conclude(
+            if self.used.touches.is_empty() && !self.used.has_generated() {
+                Whose::NotKnown(Open::Unseen)
+            } else {
+                Whose::Yours(Guilt::FailsMore)
+            },
+        )
+    }
+
+    fn at_base(&self, environment: &[String]) -> Whose {
+        let files = [environment, &self.used.shared_with_base()].concat();
+        if files.is_empty() {
+            Whose::NotYours(Innocence::AtBase)
+        } else {
+            Whose::NotKnown(Open::EnvironmentMoved { files })
+        }
+    }
+
+    /// Whether the later runs here agree with the rate that the history knows: they are not seen to fail more often (5 %),
+    /// and they exclude, at 5 %, that it fails more than three times as often, or in more than a tenth of all runs if
+    /// that is more.
+    fn agrees_with(&self, known: &Known) -> bool {
+        let there = Tally {
+            hits: known.failures,
+            misses: known.runs.saturating_sub(known.failures),
+        };
+        let here = Tally {
+            hits: self.here.alike + self.here.otherwise,
+            misses: self.here.passed,
+        };
+        let sample = Sample::new(u64::from(here.hits), u64::from(here.runs()));
+        let is_known = there.hits > 0 && there.runs() >= LEAST_KNOWN;
+        let is_tried = here.runs() >= LEAST_HERE;
+        is_known
+            && is_tried
+            && highest_rate(sample, 0.05) <= (3.0 * there.rate()).max(RARE)
+            && chance_of(there, here) > 0.05
+    }
+}
+
+/// How many runs the history must know, and how many must be made here, before they are held against each other.
+const LEAST_KNOWN: u32 = 5;
+const LEAST_HERE: u32 = 10;
+/// A rate of failures that reruns cannot tell from none: what is rarer is left to the history.
+const RARE: f64 = 0.1;
+
+fn add_missing<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
+    for one in more {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,399 @@
+//! What the technique concludes from planted sequences of runs, and that nothing is forgiven without evidence.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::change::ChangeKind;
+use crate::intersect::{How, Touch, Unknown};
+
+fn changed() -> Ground {
+    Ground::Changed {
+        environment: Vec::new(),
+        deletes: false,
+    }
+}
+
+fn touched() -> Intersection {
+    Intersection {
+        touches: vec![Touch {
+            path: "shop/cart.py".to_owned(),
+            kind: ChangeKind::Modified,
+            function: Some("total".to_owned()),
+            lines: Vec::new(),
+            how: How::Ran,
+        }],
+        unknowns: Vec::new(),
+    }
+}
+
+fn unseen() -> Intersection {
+    Intersection {
+        touches: Vec::new(),
+        unknowns: vec![Unknown::NotWatched],
+    }
+}
+
+/// A test on paper: how each of its runs ends, and what they use.
+struct Paper {
+    here: fn(u32) -> Ended,
+    base: fn(u32) -> Ended,
+    in_this_order: fn(u32) -> Ended,
+    used: Intersection,
+    is_listed: bool,
+    orders_differ: bool,
+    known: Option<Known>,
+}
+
+impl Paper {
+    fn new(here: fn(u32) -> Ended, base: fn(u32) -> Ended) -> Self {
+        Self {
+            here,
+            base,
+            in_this_order: base,
+            used: touched(),
+            is_listed: true,
+            orders_differ: false,
+            known: None,
+        }
+    }
+
+    /// Lets the technique ask until it concludes; how many runs that took.
+    fn ask(&self, ground: Ground, has_passed: bool) -> (Whose, u32) {
+        let mut inquiry = Inquiry::new(ground, has_passed);
+        let mut counts = [0; 3];
+        for _ in 0..5000 {
+            let heard = match inquiry.next() {
+                Step::Conclude(whose) => return (whose, counts.iter().sum()),
+                Step::Recall => Heard::Recalled(self.known),
+                Step::List => Heard::Listed(Listed {
+                    is_listed: self.is_listed,
+                    orders_differ: self.orders_differ,
+                    loses_tests: false,
+                }),
+                Step::Run(side) => {
+                    let (at, ended, used) = match side {
+                        Side::Here => (0, self.here, Some(self.used.clone())),
+                        Side::Base => (1, self.base, None),
+                        Side::BaseInThisOrder => (2, self.in_this_order, None),
+                    };
+                    counts[at] += 1;
+                    let ended = ended(counts[at]);
+                    Heard::Ran { side, ended, used }
+                }
+            };
+            inquiry.hear(heard);
+        }
+        panic!("it has no end");
+    }
+}
+
+fn always(_: u32) -> Ended {
+    Ended::Alike
+}
+
+fn never(_: u32) -> Ended {
+    Ended::Passed
+}
+
+fn every_third(run: u32) -> Ended {
+    if run.is_multiple_of(3) {
+        Ended::Alike
+    } else {
+        Ended::Passed
+    }
+}
+
+fn otherwise(_: u32) -> Ended {
+    Ended::Otherwise {
+        message: "no module _speed".to_owned(),
+    }
+}
+
+fn not_run(_: u32) -> Ended {
+    Ended::NotRun {
+        why: "its file is not there".to_owned(),
+    }
+}
+
+#[test]
+fn a_leak_of_the_change_is_yours_although_it_passes_alone() {
+    let (whose, runs) = Paper::new(always, never).ask(changed(), true);
+    assert_eq!(whose, Whose::Yours(Guilt::FailsMore));
+    assert_eq!(runs, 8);
+}
+
+#[test]
+fn a_coin_of_the_change_is_yours() {
+    let (whose, _) = Paper::new(every_third, never).ask(changed(), true);
+    assert_eq!(whose, Whose::Yours(Guilt::FailsMore));
+}
+
+#[test]
+fn an_old_leak_is_not_yours() {
+    let (whose, runs) = Paper::new(always, always).ask(changed(), true);
+    assert_eq!(whose, Whose::NotYours(Innocence::AtBase));
+    assert_eq!(runs, 8);
+}
+
+#[test]
+fn an_old_coin_is_not_yours() {
+    let (whose, _) = Paper::new(every_third, every_third).ask(changed(), true);
+    assert_eq!(whose, Whose::NotYours(Innocence::AtBase));
+}
+
+#[test]
+fn a_failure_that_used_nothing_that_changed_is_not_yours() {
+    let paper = Paper {
+        used: Intersection::default(),
+        ..Paper::new(always, never)
+    };
+    let (whose, runs) = paper.ask(changed(), true);
+    assert_eq!(whose, Whose::NotYours(Innocence::Untouched));
+    assert_eq!(runs, 1);
+    let (whose, runs) = paper.ask(changed(), false);
+    assert_eq!(whose, Whose::NotYours(Innocence::Untouched));
+    assert_eq!(runs, 2);
+}
+
+#[test]
+fn a_test_that_is_gone_may_have_done_what_another_needs() {
+    let paper = Paper {
+        used: Intersection::default(),
+        orders_differ: true,
+        in_this_order: always,
+        ..Paper::new(always, never)
+    };
+    let (whose, _) = paper.ask(changed(), false);
+    assert_eq!(whose, Whose::Yours(Guilt::Exposed));
+    for (deletes, is_forgiven) in [(true, false), (false, true)] {
+        let ground = Ground::Changed {
+            environment: Vec::new(),
+            deletes,
+        };
+        let mut inquiry = Inquiry::new(ground, true);
+        inquiry.hear(Heard::Recalled(None));
+        inquiry.hear(Heard::BaseCannotRun {
+            why: "no compiler".to_owned(),
+        });
+        inquiry.hear(Heard::Ran {
+            side: Side::Here,
+            ended: Ended::Alike,
+            used: Some(Intersection::default()),
+        });
+        let untouched = Step::Conclude(Whose::NotYours(Innocence::Untouched));
+        assert_eq!(inquiry.next() == untouched, is_forgiven);
+    }
+}
+
+#[test]
+fn a_passing_run_that_used_nothing_that_changed_proves_nothing() {
+    let paper = Paper {
+        used: Intersection::default(),
+        ..Paper::new(never, never)
+    };
+    let (whose, _) = paper.ask(changed(), true);
+    assert_eq!(whose, Whose::NotKnown(Open::NotSettled));
+}
+
+#[test]
+fn what_was_not_seen_is_no_evidence() {
+    let paper = Paper {
+        used: unseen(),
+        ..Paper::new(always, never)
+    };
+    let (whose, _) = paper.ask(changed(), true);
+    assert_eq!(whose, Whose::NotKnown(Open::Unseen));
+}
+
+#[test]
+fn a_test_that_the_base_does_not_list_is_yours() {
+    let paper = Paper {
+        is_listed: false,
+        ..Paper::new(every_third, not_run)
+    };
+    let (whose, _) = paper.ask(changed(), true);
+    assert_eq!(whose, Whose::Yours(Guilt::NewTest));
+}
+
+#[test]
+fn a_base_that_fails_otherwise_or_not_at_all_tells_nothing() {
+    for base in [otherwise, not_run] {
+        let (whose, _) = Paper::new(always, base).ask(changed(), true);
+        assert!(
+            matches!(whose, Whose::NotKnown(Open::BaseCannotRun { .. })),
+            "{whose:?}"
+        );
+    }
+}
+
+#[test]
+fn an_order_that_breaks_the_base_too_was_exposed_by_the_change() {
+    let exposed = Paper {
+        in_this_order: always,
+        orders_differ: true,
+        ..Paper::new(always, never)
+    };
+    let (whose, _) = exposed.ask(changed(), true);
+    assert_eq!(whose, Whose::Yours(Guilt::Exposed));
+    let other = Paper {
+        orders_differ: true,
+        ..Paper::new(always, never)
+    };
+    let (whose, _) = other.ask(changed(), true);
+    assert_eq!(whose, Whose::Yours(Guilt::FailsMore));
+}
+
+#[test]
+fn a_failure_at_the_base_proves_nothing_where_the_environment_moved() {
+    let files = vec!["requirements.txt".to_owned()];
+    let ground = Ground::Changed {
+        environment: files.clone(),
+        deletes: false,
+    };
+    let (whose, _) = Paper::new(always, always).ask(ground.clone(), false);
+    assert_eq!(whose, Whose::NotKnown(Open::EnvironmentMoved { files }));
+    let (whose, _) = Paper::new(always, never).ask(ground, false);
+    assert_eq!(whose, Whose::Yours(Guilt::FailsMore));
+}
+
+#[test]
+fn a_rare_flake_that_the_history_knows_is_not_yours_and_one_that_fails_often_now_is() {
+    let known = Some(Known {
+        runs: 500,
+        failures: 10,
+        last: 0,
+    });
+    let rare = Paper {
+        known,
+        ..Paper::new(never, never)
+    };
+    let (whose, runs) = rare.ask(changed(), true);
+    assert!(matches!(whose, Whose::NotYours(Innocence::InHistory(_))));
+    assert_eq!(runs, 57, "29 passes exclude a tenth at 5 %");
+    let often = Paper {
+        known,
+        ..Paper::new(every_third, never)
+    };
+    let (whose, _) = often.ask(changed(), true);
+    assert_eq!(whose, Whose::Yours(Guilt::FailsMore));
+}
+
+#[test]
+fn a_coin_that_the_history_knows_needs_no_base() {
+    let known = Known {
+        runs: 6,
+        failures: 2,
+        last: 0,
+    };
+    let ask = |ends: fn(u32) -> Ended| {
+        let mut inquiry = Inquiry::new(changed(), true);
+        inquiry.hear(Heard::Recalled(Some(known)));
+        inquiry.hear(Heard::BaseUnwanted);
+        let mut runs = 0;
+        while inquiry.next() == Step::Run(Side::Here) {
+            runs += 1;
+            inquiry.hear(Heard::Ran {
+                side: Side::Here,
+                ended: ends(runs),
+                used: Some(touched()),
+            });
+        }
+        inquiry.next()
+    };
+    let known = Step::Conclude(Whose::NotYours(Innocence::InHistory(known)));
+    assert_eq!(ask(every_third), known);
+    let open = Step::Conclude(Whose::NotKnown(Open::NotAsked));
+    assert_eq!(ask(always), open, "two of six there, and always here");
+}
+
+#[test]
+fn without_a_base_nothing_is_known() {
+    let (whose, runs) = Paper::new(always, never).ask(Ground::None(Open::NoRepository), true);
+    assert_eq!(whose, Whose::NotKnown(Open::NoRepository));
+    assert_eq!(runs, 0);
+    let (whose, _) = Paper::new(always, never).ask(Ground::Unchanged, true);
+    assert_eq!(whose, Whose::NotYours(Innocence::NothingChanged));
+}
+
+fn ended() -> impl Strategy<Value = Ended> {
+    prop_oneof![
+        3 => Just(Ended::Alike),
+        3 => Just(Ended::Passed),
+        1 => Just(Ended::Otherwise { message: "other".to_owned() }),
+        1 => Just(Ended::NotRun { why: "gone".to_owned() }),
+    ]
+}
+
+fn used() -> impl Strategy<Value = Option<Intersection>> {
+    prop_oneof![
+        Just(None),
+        Just(Some(Intersection::default())),
+        Just(Some(touched())),
+        Just(Some(unseen())),
+    ]
+}
+
+proptest! {
+    /// Whatever the runs are and whenever the time is over: the evidence is looked for here in the runs themselves.
+    #[test]
+    fn no_sequence_of_runs_leads_to_a_forgiven_failure_without_evidence(
+        script in proptest::collection::vec((ended(), used()), 1..400),
+        is_listed in proptest::bool::weighted(0.9),
+        has_passed: bool,
+        orders_differ: bool,
+        loses_tests: bool,
+        cut in 0usize..700,
+    ) {
+        let ground = changed();
+        let mut inquiry = Inquiry::new(ground, has_passed);
+        let (mut here, mut base) = (Vec::new(), Vec::new());
+        let mut whose = None;
+        for step in 0..2000 {
+            if step == cut {
+                inquiry.hear(Heard::TimeIsOver);
+            }
+            let heard = match inquiry.next() {
+                Step::Conclude(answer) => {
+                    whose = Some(answer);
+                    break;
+                }
+                Step::Recall => Heard::Recalled(None),
+                Step::List => Heard::Listed(Listed { is_listed, orders_differ, loses_tests }),
+                Step::Run(side) => {
+                    let (ended, used) = script[step % script.len()].clone();
+                    match side {
+                        Side::Here => here.push((ended.clone(), used.clone())),
+                        Side::Base => base.push(ended.clone()),
+                        Side::BaseInThisOrder => {}
+                    }
+                    Heard::Ran { side, ended, used }
+                }
+            };
+            inquiry.hear(heard);
+        }
+        let alike = base.iter().filter(|ended| **ended == Ended::Alike).count();
+        match whose.expect("it comes to an end") {
+            Whose::NotYours(Innocence::AtBase) => {
+                let failures = here.iter().filter(|(ended, _)| *ended == Ended::Alike).count();
+                prop_assert!(is_listed && alike >= 2 && failures <= 6 * alike.max(1));
+            }
+            Whose::NotYours(Innocence::Untouched) => {
+                let is_shown = here.iter().any(|(ended, used)| {
+                    *ended == Ended::Alike && used.as_ref().is_some_and(Intersection::is_disjoint)
+                });
+                let passes = has_passed
+                    || here.iter().any(|(ended, _)| *ended == Ended::Passed)
+                    || alike == 0 && base.contains(&Ended::Passed);
+                prop_assert!(is_shown && passes && !orders_differ && !loses_tests);
+            }
+            Whose::NotYours(Innocence::InHistory(_) | Innocence::NothingChanged) => {
+                prop_assert!(false, "nothing of that was planted");
+            }
+            Whose::Yours(Guilt::NewTest) => prop_assert!(!is_listed),
+            Whose::Yours(Guilt::FailsMore | Guilt::Exposed) => {
+                prop_assert!(here.iter().any(|(ended, _)| *ended == Ended::Alike));
+            }
+            Whose::NotKnown(_) => {}
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Whose failure it is: runs a suspect here and at the base, as `unflake_core::blame` asks for.
+
+mod polluters;
+pub(crate) mod renames;
+mod runs;
+mod setup;
+pub(crate) mod side;
+mod stray;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use unflake_core::blame::inquiry::Inquiry;
+use unflake_core::blame::question::{Ended, Ground, Heard, Side as Where, Step};
+use unflake_core::blame::{Blame, Innocence, Known, Open, Whose, is_asked};
+use unflake_core::change::ChangeKind;
+use unflake_core::event::Event;
+use unflake_core::failure::Fingerprint;
+use unflake_core::kind::{self, Runs, Wanted};
+use unflake_core::sequential::Tally;
+use unflake_core::trial::{Rung, Trial};
+use unflake_core::verdict::{Doubt, Flakiness, Reason, Verdict};
+
+use crate::comparing::Changes;
+use crate::difference::{CheckBase, Difference};
+use crate::memory::{AskedFailure, Memory};
+use crate::session::{Halt, Session};
+use side::Side;
+
+/// How long the question may take at least, where the user does not say it.
+const LEAST_BUDGET: Duration = Duration::from_secs(60);
+/// How many runs of one test are read for what they used.
+const MOST_READ: usize = 3;
+/// After how many runs without the failure it may be the watching that hides it.
+const HIDDEN: u32 = 8;
+
+/// How many different failures are asked at the base where there are too many to be examined.
+const MOST_RED: usize = 3;
+
+/// The two sides, each opened when it is first needed, and the time that is left.
+#[derive(Default)]
+struct Sides {
+    here: Option<Result<Side, String>>,
+    base: Option<Result<Side, String>>,
+    deadline: Option<Instant>,
+    /// Whether the VMs write down what they use, which can hide a failure.
+    is_unwatched: bool,
+}
+
+/// How many runs of a suspect were read for what they used.
+#[derive(Default)]
+struct Read {
+    here: usize,
+    base: usize,
+}
+
+impl Read {
+    /// Nothing more is read.
+    fn enough() -> Self {
+        Self {
+            here: MOST_READ,
+            base: MOST_READ,
+        }
+    }
+}
+
+impl Sides {
+    /// Ends both; they are opened anew when they are needed.
+    fn close(&mut self) -> Result<(), Halt> {
+        let sides = [self.here.take(), self.base.take()];
+        for side in sides.into_iter().flatten().flatten() {
+            side.close()?;
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Finds out for every suspect whose failure it is, and judges it.
+    pub(crate) fn blame_all(&mut self) -> Result<(), Halt> {
+        let open: Vec<usize> = (0..self.suspects.len())
+            .filter(|at| !self.suspects[*at].is_judged)
+            .collect();
+        let budget = self.blame_budget();
+        let mut sides = Sides {
+            deadline: budget.map(|budget| Instant::now() + budget),
+            ..Sides::default()
+        };
+        let total = open.len();
+        let mut red = BTreeSet::new();
+        for (done, at) in open.into_iter().enumerate() {
+            let test = self.suspects[at].test.clone();
+            self.tell(Event::Blaming { test, done, total });
+            let verdict = self.suspects[at].verdict;
+            let verdict = verdict.expect("the ladder has ended for every suspect");
+            let share = sides.deadline.map(|deadline| {
+                let left = deadline.saturating_duration_since(Instant::now());
+                let others = u32::try_from(total - done).unwrap_or(u32::MAX);
+                Instant::now() + (left / others).max(left / 4)
+            });
+            let is_asked = is_asked(verdict) || self.is_red_sample(at, verdict, &mut red);
+            let (verdict, blame) = if is_asked {
+                self.blame(at, verdict, &mut sides, share)?
+            } else {
+                (verdict, Blame::unasked(Open::Unexamined))
+            };
+            self.judge(at, verdict, Some(Box::new(blame)));
+        }
+        sides.close()
+    }
+
+    /// Whether a failure among too many is one of the few that are asked at the base all the same: the main branch may
+    /// be red too.
+    fn is_red_sample(&self, at: usize, verdict: Verdict, red: &mut BTreeSet<Fingerprint>) -> bool {
+        let first = self.suspects[at].trials.first();
+        let print = first.map(|first| Fingerprint::of(&first.outcome, &first.account));
+        verdict == Verdict::Unexamined(Reason::TooManyFailures)
+            && red.len() < MOST_RED
+            && print.is_some_and(|print| red.insert(print))
+    }
+
+    /// How long the question may take for all suspects; `None` without a limit.
+    fn blame_budget(&self) -> Option<Duration> {
+        let against = self.wish.against.as_ref();
+        match against.map(|against| (against.check_base, against.budget)) {
+            Some((CheckBase::Always, None)) => None,
+            Some((_, Some(budget))) => Some(budget),
+            Some((CheckBase::WithinBudget | CheckBase::Never, None)) | None => {
+                Some(LEAST_BUDGET.max(self.suite_elapsed / 2))
+            }
+        }
+    }
+
+    fn blame(
+        &mut self,
+        at: usize,
+        verdict: Verdict,
+        sides: &mut Sides,
+        deadline: Option<Instant>,
+    ) -> Result<(Verdict, Blame), Halt> {
+        let ground = self.ground(at, verdict);
+        let has_passed = self.suspects[at]
+            .trials
+            .iter()
+            .any(|trial| trial.outcome.is_pass());
+        let mut inquiry = Inquiry::new(ground, has_passed);
+        if self.is_base_unwanted() {
+            inquiry.hear(Heard::BaseUnwanted);
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            inquiry.hear(Heard::TimeIsOver);
+        }
+        let mut read = Read::default();
+        let whose = loop {
+            let heard = match inquiry.next() {
+                Step::Conclude(whose) => break whose,
+                Step::Recall => Heard::Recalled(self.recall_failure(at)),
+                Step::List => self.list_base(at, sides)?,
+                Step::Run(side) => self.run_side(at, side, sides, &mut read)?,
+            };
+            inquiry.hear(heard);
+            let (here, ..) = inquiry.evidence();
+            if here.hits == 0 && here.misses == HIDDEN && !sides.is_unwatched {
+                sides.close()?;
+                sides.is_unwatched = true;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                inquiry.hear(Heard::TimeIsOver);
+            }
+        };
+        let verdict = self.settle_verdict(at, verdict, &mut inquiry, &whose, (sides, deadline))?;
+        let is_leak = verdict == Verdict::Flaky(Flakiness::StateDependent);
+        let polluters = if is_leak {
+            self.find_polluters(at, sides, deadline)?
+        } else {
+            Vec::new()
+        };
+        let (here, at_base, used, otherwise) = inquiry.evidence();
+        let difference = self.known_difference();
+        let blame = Blame {
+            whose,
+            base: difference.as_ref().map(|one| one.base.clone()),
+            changed_files: difference.map_or(0, |one| one.changes.len()),
+            intersection: used.clone(),
+            here,
+            at_base,
+            otherwise: otherwise.map(ToOwned::to_owned),
+            polluters,
+        };
+        Ok((verdict, blame))
+    }
+
+    /// How it fails, by all runs: those of the ladder, and those in the order of this run.
+    fn settle_verdict(
+        &mut self,
+        at: usize,
+        verdict: Verdict,
+        inquiry: &mut Inquiry,
+        whose: &Whose,
+        (sides, deadline): (&mut Sides, Option<Instant>),
+    ) -> Result<Verdict, Halt> {
+        let said = match verdict {
+            Verdict::Flaky(kind) => kind,
+            Verdict::Broken if *whose == Whose::NotYours(Innocence::Untouched) => {
+                return Ok(Verdict::Flaky(Flakiness::Untouched));
+            }
+            Verdict::Broken | Verdict::Brittle | Verdict::Unclear(_) if inquiry.is_mixed() => {
+                return Ok(Verdict::Flaky(Flakiness::Chance));
+            }
+            Verdict::Broken
+            | Verdict::Brittle
+            | Verdict::Unclear(_)
+            | Verdict::Unexamined(_)
+            | Verdict::Nio(_)
+            | Verdict::NioAfterOthers
+            | Verdict::Victim
+            | Verdict::NonDeterministic => return Ok(verdict),
+        };
+        let mut alone = Tally::default();
+        loop {
+            let (in_order, ..) = inquiry.evidence();
+            let runs = Runs { in_order, alone };
+            let first = self.suspects[at].trials.first();
+            let has_time = deadline.is_none_or(|deadline| Instant::now() < deadline);
+            let more = kind::wanted(first, runs, said).filter(|_| has_time && self.has_order(at));
+            let Some(more) = more else {
+                return Ok(Verdict::Flaky(kind::settle(first, runs, said)));
+            };
+            let is_run = match more {
+                Wanted::InOrder => {
+                    let heard = self.run_side(at, Where::Here, sides, &mut Read::enough())?;
+                    let is_run = !matches!(
+                        &heard,
+                        Heard::Ran {
+                            ended: Ended::NotRun { .. },
+                            ..
+                        }
+                    );
+                    inquiry.hear(heard);
+                    is_run
+                }
+                Wanted::Alone => match self.run_alone(at, sides)? {
+                    Some(has_failed) => {
+                        alone.hits += u32::from(has_failed);
+                        alone.misses += u32::from(!has_failed);
+                        true
+                    }
+                    None => false,
+                },
+            };
+            if !is_run {
+                let first = self.suspects[at].trials.first();
+                return Ok(Verdict::Flaky(kind::settle(first, runs, said)));
+            }
+        }
+    }
+
+    /// Whether a suspect fails by itself in a copy of the files; `None` if it cannot be run there.
+    fn run_alone(&mut self, at: usize, sides: &mut Sides) -> Result<Option<bool>, Halt> {
+        self.open_here(sides)?;
+        let test = self.suspects[at].test.clone();
+        let Some(Ok(side)) = &mut sides.here else {
+            return Ok(None);
+        };
+        let Ok(trial) = side.run(std::slice::from_ref(&test))? else {
+            return Ok(None);
+        };
+        let passed = trial.outcome.passed();
+        let rung = Rung::Alone;
+        self.suspects[at].trials.push(Trial { rung, ..trial });
+        Ok(passed.map(|passed| !passed))
+    }
+
+    /// What is known before anything is run.
+    fn ground(&mut self, at: usize, verdict: Verdict) -> Ground {
+        if let Verdict::Unclear(Doubt::OldReport) = verdict {
+            return Ground::None(Open::OldReport);
+        }
+        if let Verdict::Unclear(Doubt::OtherMachine) = verdict {
+            return Ground::None(Open::OtherMachine);
+        }
+        let Some(difference) = self.difference() else {
+            return Ground::None(match &self.changes {
+                Changes::Unknowable { why, fetch } => Open::NoBase {
+                    why: why.clone(),
+                    fetch: fetch.clone(),
+                },
+                Changes::Unwanted if self.wish.against.is_none() => Open::NotAsked,
+                Changes::Unwanted | Changes::Unread | Changes::Known(_) => Open::NoRepository,
+            });
+        };
+        if difference.changes.is_empty() {
+            if self.was_tested_before(&difference) {
+                return Ground::Unchanged;
+            }
+            return Ground::None(Open::NoBase {
+                why: "nothing differs from it, and this commit was not tested before".to_owned(),
+                fetch: None,
+            });
+        }
+        if !self.has_order(at) {
+            return Ground::None(Open::NotAsked);
+        }
+        let rules = self.rules();
+        let changed = difference.changes.iter().map(|change| &change.file.path);
+        let has_own = self.setup().is_some();
+        let environment = changed.filter(|path| !has_own && rules.shapes_environment(path));
+        let mut kinds = difference.changes.iter().map(|change| change.file.kind);
+        Ground::Changed {
+            environment: environment.cloned().collect(),
+            deletes: kinds.any(|kind| kind == ChangeKind::Deleted),
+        }
+    }
+
+    /// Whether nobody wants anything to be run at the base.
+    fn is_base_unwanted(&self) -> bool {
+        let against = self.wish.against.as_ref();
+        against.is_some_and(|against| against.check_base == CheckBase::Never)
+    }
+
+    /// Whether this very commit was tested before, without other changes.
+    fn was_tested_before(&self, difference: &Difference) -> bool {
+        let head = difference.repository.ask(&["rev-parse", "HEAD"]);
+        let head = head.ok().flatten();
+        let memory = self.memory();
+        head.zip(memory)
+            .is_some_and(|(head, memory)| memory.was_tested(&head))
+    }
+
+    fn memory(&self) -> Option<&Memory> {
+        self.wish.against.as_ref()?.memory.as_ref()
+    }
+
+    fn rules(&self) -> unflake_core::rules::Rules {
+        let against = self.wish.against.as_ref();
+        against
+            .map(|against| against.rules.clone())
+            .unwrap_or_default()
+    }
+
+    /// What the history knows of the failure at the base and before it.
+    fn recall_failure(&self, at: usize) -> Option<Known> {
+        let (memory, difference) = (self.memory()?, self.known_difference()?);
+        let first = self.suspects[at].trials.first()?;
+        let base = &difference.base.commit;
+        let is_before = |commit: &str| {
+            let arguments = ["merge-base", "--is-ancestor", commit, base.as_str()];
+            commit == base || difference.repository.run(&arguments).is_ok()
+        };
+        memory.known(&AskedFailure {
+            test: &first.test,
+            old_names: &[],
+            fingerprint: &Fingerprint::of(&first.outcome, &first.account),
+            commits: &is_before,
+            installed: &self.installed()?,
+        })
+    }
+
+    fn known_difference(&self) -> Option<Arc<Difference>> {
+        match &self.changes {
+            Changes::Known(difference) => Some(Arc::clone(difference)),
+            Changes::Unwanted | Changes::Unread | Changes::Unknowable { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The tests whose leftovers make a suspect fail, found in the copies in which it was compared.
+
+use std::time::Instant;
+
+use unflake_core::blame::polluters::Search;
+use unflake_core::blame::question::{Ended, Side as Where};
+use unflake_core::test::TestId;
+
+use super::Sides;
+use crate::session::{Halt, Session};
+
+impl Session {
+    /// A smallest set of tests after which a suspect still fails in the same way; none if there was no time for it.
+    pub(super) fn find_polluters(
+        &mut self,
+        at: usize,
+        sides: &mut Sides,
+        deadline: Option<Instant>,
+    ) -> Result<Vec<TestId>, Halt> {
+        let test = self.suspects[at].test.clone();
+        let mut search = Search::among(self.before_here(at));
+        while let Some(mut order) = search.next() {
+            let is_over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            let Some(Ok(side)) = &mut sides.here else {
+                return Ok(Vec::new());
+            };
+            if is_over {
+                return Ok(Vec::new());
+            }
+            order.push(test.clone());
+            let trial = side.run(&order)?;
+            let ended = trial.map(|trial| self.ended(at, Where::Here, &trial));
+            search.hear(ended == Ok(Ended::Alike));
+        }
+        Ok(search.found().unwrap_or_default().to_vec())
+    }
+}

@@ -1,0 +1,336 @@
+//! The runs that the question takes: a suspect in its order here, and at the base in the base's own.
+
+use camino::Utf8PathBuf;
+use unflake_core::blame::question::{Ended, Heard, Listed, Side as Where};
+use unflake_core::change::ChangeKind;
+use unflake_core::failure::fails_alike;
+use unflake_core::intersect::{Intersection, Unknown, intersect};
+use unflake_core::outcome::Outcome;
+use unflake_core::test::TestId;
+use unflake_core::trial::{Rung, Trial};
+use unflake_core::usage::FileUse;
+
+use super::side::{self, Side, Site};
+use super::{MOST_READ, Read, Sides, renames, setup};
+use crate::comparing::chain;
+use crate::difference::Difference;
+use crate::project::Project;
+use crate::session::{Halt, Session};
+use crate::worktree::BaseTree;
+
+impl Session {
+    /// Whether it is known which tests ran before a suspect.
+    pub(super) fn has_order(&self, at: usize) -> bool {
+        let suspect = &self.suspects[at];
+        let vm = suspect.trials.first().map(|first| first.vm);
+        vm.is_some_and(|vm| self.suite_orders.contains_key(&vm))
+    }
+
+    /// The tests that ran before a suspect when it failed.
+    pub(super) fn before_here(&self, at: usize) -> Vec<TestId> {
+        let suspect = &self.suspects[at];
+        let vm = suspect.trials.first().map(|first| first.vm);
+        let order = vm.and_then(|vm| self.suite_orders.get(&vm));
+        let before = order.into_iter().flatten();
+        let before = before.take_while(|one| **one != suspect.test);
+        before.cloned().collect()
+    }
+
+    /// Whether the suite's order was drawn by chance, so that the base has none of its own.
+    pub(super) fn has_chance_order(&self) -> bool {
+        self.jobs > 1 || !self.listed().replay.is_empty()
+    }
+
+    pub(super) fn list_base(&mut self, at: usize, sides: &mut Sides) -> Result<Heard, Halt> {
+        if self.is_new_file(at) {
+            return Ok(Heard::Listed(Listed {
+                is_listed: false,
+                orders_differ: false,
+                loses_tests: false,
+            }));
+        }
+        self.open_base(sides)?;
+        Ok(match &sides.base {
+            Some(Ok(side)) => {
+                let old = self.name_at_base(at, side);
+                if let (None, Some(why)) = (&old, side.trouble()) {
+                    return Ok(Heard::BaseCannotRun { why });
+                }
+                let is_listed = old.is_some();
+                let shared = self.shared_before(at, side);
+                let own = old.map(|old| side.before(&old));
+                let orders_differ =
+                    !self.has_chance_order() && own.is_some_and(|own| own != shared);
+                Heard::Listed(Listed {
+                    is_listed,
+                    orders_differ,
+                    loses_tests: self.has_chance_order() && side.lists_more_than(&self.places),
+                })
+            }
+            Some(Err(why)) => Heard::BaseCannotRun { why: why.clone() },
+            None => unreachable!("it was just opened"),
+        })
+    }
+
+    /// Whether the file of a suspect came with the change.
+    pub(super) fn is_new_file(&self, at: usize) -> bool {
+        let Some(difference) = self.known_difference() else {
+            return false;
+        };
+        let root = difference.repository.root();
+        let path = self.path_of(at);
+        let mut changes = difference.changes.iter().map(|change| &change.file);
+        changes.any(|file| {
+            let is_added = file.kind == ChangeKind::Added && root.join(&file.path) == path;
+            is_added && !difference.moved.contains_key(&file.path)
+        })
+    }
+
+    /// What a suspect is called at the base, if it is there.
+    pub(super) fn name_at_base(&self, at: usize, side: &Side) -> Option<TestId> {
+        let test = &self.suspects[at].test;
+        if side.lists(test) {
+            // With other parameters it is another test.
+            let is_same = match (side::params(self, test), side.params(test)) {
+                (Some(here), Some(there)) => here == there,
+                (Some(_) | None, Some(_) | None) => true,
+            };
+            return is_same.then(|| test.clone());
+        }
+        let (difference, tree) = (self.known_difference()?, self.base_tree.as_ref()?);
+        let root = Utf8PathBuf::from(&self.listed().root);
+        renames::old_name(test, &root, &difference, side, tree)
+    }
+
+    /// The tests that ran before a suspect, without those that a side lacks.
+    pub(super) fn shared_before(&self, at: usize, side: &Side) -> Vec<TestId> {
+        let difference = self.known_difference();
+        let root = Utf8PathBuf::from(&self.listed().root);
+        let before = self.before_here(at).into_iter();
+        let before = before.filter_map(|one| {
+            if side.lists(&one) {
+                return Some(one);
+            }
+            let old = renames::name_in_old_file(&one, &root, difference.as_deref()?)?;
+            side.lists(&old).then_some(old)
+        });
+        before.collect()
+    }
+
+    pub(super) fn run_side(
+        &mut self,
+        at: usize,
+        place: Where,
+        sides: &mut Sides,
+        read: &mut Read,
+    ) -> Result<Heard, Halt> {
+        let side = match place {
+            Where::Here => {
+                self.open_here(sides)?;
+                &mut sides.here
+            }
+            Where::Base | Where::BaseInThisOrder => {
+                self.open_base(sides)?;
+                &mut sides.base
+            }
+        };
+        let not_run = |why: String| Heard::Ran {
+            side: place,
+            ended: Ended::NotRun { why },
+            used: None,
+        };
+        let side = match side {
+            Some(Ok(side)) => side,
+            Some(Err(why)) => return Ok(not_run(why.clone())),
+            None => unreachable!("it was just opened"),
+        };
+        let test = match place {
+            Where::Here => Some(self.suspects[at].test.clone()),
+            Where::Base | Where::BaseInThisOrder => self.name_at_base(at, side),
+        };
+        let Some(test) = test else {
+            return Ok(not_run("it is not there".to_owned()));
+        };
+        let before = match place {
+            Where::Base if !self.has_chance_order() => side.before(&test),
+            Where::Here | Where::Base | Where::BaseInThisOrder => self.shared_before(at, side),
+        };
+        let order: Vec<TestId> = before.into_iter().chain([test]).collect();
+        let trial = match side.run(&order)? {
+            Ok(trial) => renames::under_new_name(trial, &self.suspects[at].test),
+            Err(why) => return Ok(not_run(why)),
+        };
+        let ended = self.ended(at, place, &trial);
+        let test = self.suspects[at].test.clone();
+        self.suspects[at].trials.push(Trial {
+            test,
+            rung: if place == Where::Here {
+                Rung::InOrder
+            } else {
+                Rung::Base
+            },
+            ..trial
+        });
+        let is_watched = !sides.is_unwatched;
+        if place == Where::Here {
+            let is_alike = ended == Ended::Alike;
+            let is_read = is_watched && read.here < MOST_READ && (read.here == 0 || is_alike);
+            read.here += usize::from(is_read);
+            let used = is_read.then(|| self.used_here(at, sides));
+            return Ok(Heard::Ran {
+                side: place,
+                ended,
+                used,
+            });
+        }
+        let is_read = is_watched && read.base == 0;
+        read.base += usize::from(is_read);
+        if is_read
+            && let Some(Ok(side)) = &sides.base
+            && let Some(why) = self.stray_at_base(side)
+        {
+            return Ok(Heard::BaseCannotRun { why });
+        }
+        Ok(Heard::Ran {
+            side: place,
+            ended,
+            used: None,
+        })
+    }
+
+    /// How a run ended, held against the failure that is asked about.
+    pub(super) fn ended(&self, at: usize, place: Where, trial: &Trial) -> Ended {
+        let first = self.suspects[at].trials.first();
+        let message = trial.account.message.clone();
+        match &trial.outcome {
+            Outcome::Passed | Outcome::UnexpectedPass => Ended::Passed,
+            // What is left out there, or expected to fail, did not make the base red.
+            Outcome::Skipped | Outcome::ExpectedFailure if place != Where::Here => Ended::Passed,
+            Outcome::Skipped | Outcome::ExpectedFailure | Outcome::NotRun => {
+                Ended::NotRun { why: message }
+            }
+            Outcome::Failed
+            | Outcome::Errored
+            | Outcome::TimedOut { .. }
+            | Outcome::VmDied { .. } => {
+                if first.is_some_and(|first| fails_alike(first, trial)) {
+                    Ended::Alike
+                } else {
+                    Ended::Otherwise { message }
+                }
+            }
+        }
+    }
+
+    /// What the last run here used of the changes.
+    pub(super) fn used_here(&self, at: usize, sides: &Sides) -> Intersection {
+        let mut found = Intersection::default();
+        let (Some(difference), Some(Ok(side))) = (self.known_difference(), &sides.here) else {
+            return found;
+        };
+        let Ok(facts) = side.facts(difference.repository.root()) else {
+            found.unknowns.push(Unknown::NotWatched);
+            return found;
+        };
+        let tree = self.base_tree.as_ref().map(BaseTree::path);
+        let usage = side.to_usage(&facts, &difference, &self.path_of(at), tree);
+        // Whoever ran the test has used its file: without it, these are not the facts of that run.
+        if !usage.files.values().any(FileUse::has_content) {
+            found.unknowns.push(Unknown::NotWatched);
+            return found;
+        }
+        found = intersect(&difference.changes, &usage, &self.rules());
+        let base = sides.base.as_ref().and_then(|base| base.as_ref().ok());
+        let constants = self.copied_constants(&facts, base, &found.touches);
+        found.unknowns.extend(constants);
+        found
+    }
+
+    pub(super) fn open_here(&mut self, sides: &mut Sides) -> Result<(), Halt> {
+        if sides.here.is_none() {
+            let watched = self.known_difference().map_or_else(Vec::new, |difference| {
+                let changes = difference.changes.iter();
+                changes.map(|change| change.file.path.clone()).collect()
+            });
+            let site = Site {
+                project: self.home.project.clone(),
+                away_from: None,
+                until: Some(self.began),
+                watched,
+                is_watched: !sides.is_unwatched,
+            };
+            sides.here = Some(Side::open(self, site)?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn open_base(&mut self, sides: &mut Sides) -> Result<(), Halt> {
+        if sides.base.is_some() {
+            return Ok(());
+        }
+        let difference = self.known_difference();
+        let difference = difference.expect("only where there is a base");
+        sides.base = Some(match self.project_at_base(&difference) {
+            Err(why) => Err(why),
+            Ok(project) => {
+                let root = difference.repository.root().to_owned();
+                let site = Site {
+                    project,
+                    away_from: Some(&root),
+                    until: None,
+                    watched: Vec::new(),
+                    is_watched: !sides.is_unwatched,
+                };
+                Side::open(self, site)?
+            }
+        });
+        Ok(())
+    }
+
+    /// The project as it was at the base. The checkout is made at the first call.
+    pub(super) fn project_at_base(&mut self, difference: &Difference) -> Result<Project, String> {
+        if self.base_tree.is_none() {
+            let tree = BaseTree::check_out(&difference.repository, &difference.base.commit);
+            let tree = tree.map_err(|error| chain(&error))?;
+            let folder = tree.map(self.home.project.folder());
+            self.base_tree = Some(tree);
+            if let Some(command) = self.setup() {
+                setup::run(&command, &folder)?;
+            }
+        }
+        let tree = self.base_tree.as_ref().expect("it was just made");
+        if let Project::Maven(project) = &self.home.project {
+            let folder = tree.map(&project.folder);
+            let built = project.built_in(&folder, &self.fleet.folder().join("base-build"));
+            return built
+                .map(Project::Maven)
+                .map_err(|error| format!("it cannot be built there: {}", chain(&error)));
+        }
+        let root = difference.repository.root();
+        let project = self
+            .home
+            .project
+            .moved(root, tree.path(), std::iter::empty());
+        if !project.folder().is_dir() {
+            return Err(format!("it has no folder {}", self.home.project.folder()));
+        }
+        let project = project.with_paths_that_exist(self.listed());
+        Ok(if self.setup().is_some() {
+            project.with_own_interpreter()
+        } else {
+            project
+        })
+    }
+
+    /// The user's command that makes a checkout of the base ready.
+    pub(super) fn setup(&self) -> Option<String> {
+        self.wish.against.as_ref()?.setup.clone()
+    }
+
+    /// The file that a suspect's name begins with.
+    pub(super) fn path_of(&self, at: usize) -> Utf8PathBuf {
+        let name = self.suspects[at].test.name();
+        let file = name.split("::").next().unwrap_or(name);
+        Utf8PathBuf::from(&self.listed().root).join(file)
+    }
+}

@@ -1,0 +1,243 @@
+//! One of the two sides of a comparison: the project's tests in copies of the work tree, or of a checkout of the base.
+//!
+//! Both are made in the same way: a VM that has collected the whole suite and writes down what it uses, in a
+//! copy of the files whose changes are undone after each run. A run is an order of tests in a copy of that VM, or in
+//! a new one where VMs cannot be copied.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::mpsc::channel;
+use std::time::SystemTime;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::nio::Setting;
+use unflake_core::test::TestId;
+use unflake_core::trial::Trial;
+use unflake_core::usage::Usage;
+
+use crate::comparing::chain;
+use crate::difference::Difference;
+use crate::facts::{Facts, Ground};
+use crate::lane::{Lane, Manner};
+use crate::project::Project;
+use crate::run_error::RunError;
+use crate::session::{Halt, Session, Wish};
+use crate::watch::Watch;
+use crate::workspace::Workspace;
+
+/// One side of a comparison.
+pub(crate) struct Side {
+    session: Session,
+    lane: Lane,
+    listed: HashSet<TestId>,
+    /// The system's eye on the changed files.
+    watch: Option<Watch>,
+    /// When the run began whose failures are asked about.
+    began: SystemTime,
+    runs: usize,
+}
+
+/// What a side is made of.
+pub(crate) struct Site<'a> {
+    /// The project there.
+    pub(crate) project: Project,
+    /// The user's work tree, if this is another: nothing may be imported from it.
+    pub(crate) away_from: Option<&'a Utf8Path>,
+    /// Files that came later are left out.
+    pub(crate) until: Option<SystemTime>,
+    /// Files that the system is to watch, from the root of what is copied.
+    pub(crate) watched: Vec<String>,
+    /// Whether its VMs write down what they use.
+    pub(crate) is_watched: bool,
+}
+
+impl Side {
+    /// Starts a VM there. An inner error says why there is none.
+    pub(crate) fn open(parent: &Session, site: Site<'_>) -> Result<Result<Self, String>, Halt> {
+        match Self::try_open(parent, site) {
+            Ok(opened) => Ok(match stray_import(&opened.session) {
+                Some(folder) => Err(format!("it imports from {folder} of the work tree there")),
+                None => Ok(opened),
+            }),
+            Err(Halt::Interrupted) => Err(Halt::Interrupted),
+            Err(Halt::Error(error)) => Ok(Err(explain(&error))),
+        }
+    }
+
+    fn try_open(parent: &Session, site: Site<'_>) -> Result<Self, Halt> {
+        let wish = Wish {
+            project: site.project,
+            against: None,
+            jobs: Some(1),
+            vms_before: parent.fleet.next_number(),
+            ..parent.wish.clone()
+        };
+        // Nobody listens: what happens here is told as a part of the answer.
+        let (sender, _) = channel();
+        let mut session = Session::beside(parent, wish, sender)?;
+        session.is_watching = site.is_watched;
+        session.move_in_before(site.until);
+        session.home.away_from = site.away_from.map(Utf8Path::to_owned);
+        let mut watch = None;
+        let lane = session.open_lane_in_sight(|files| {
+            let paths = site.watched.iter().map(String::as_str);
+            watch = Watch::begin(files, paths);
+        })?;
+        session.learn_chance()?;
+        let listed = session.tests.iter().map(|test| test.id.clone()).collect();
+        Ok(Self {
+            session,
+            lane,
+            listed,
+            watch,
+            began: parent.began,
+            runs: 0,
+        })
+    }
+
+    /// Whether a test is there.
+    pub(crate) fn lists(&self, test: &TestId) -> bool {
+        self.listed.contains(test)
+    }
+
+    /// Whether a test is there that is not among these.
+    pub(crate) fn lists_more_than(&self, tests: &HashMap<TestId, usize>) -> bool {
+        self.listed.iter().any(|test| !tests.contains_key(test))
+    }
+
+    /// What could not be collected there, if anything could not: then a test that is not listed may be there.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let error = self.session.listed().errors.first()?;
+        let last = error.text.trim_end().lines().last().unwrap_or_default();
+        Some(format!(
+            "{} cannot be collected there: {}",
+            error.place,
+            last.trim()
+        ))
+    }
+
+    /// What tells the parameters of a test there from others, if it has some.
+    pub(crate) fn params(&self, test: &TestId) -> Option<&str> {
+        params(&self.session, test)
+    }
+
+    /// The tests that stand before a test in the side's own order.
+    pub(crate) fn before(&self, test: &TestId) -> Vec<TestId> {
+        let tests = self.session.tests.iter().map(|one| &one.id);
+        tests.take_while(|one| *one != test).cloned().collect()
+    }
+
+    /// Runs tests one after the other; the trial of the last, or why it did not come to it.
+    pub(crate) fn run(&mut self, order: &[TestId]) -> Result<Result<Trial, String>, Halt> {
+        self.runs += 1;
+        self.lane.facts = Some(format!("run{}.usage", self.runs));
+        let manner = Manner {
+            is_brief: false,
+            ..Manner::once(Setting::Ordered)
+        };
+        let lanes = std::slice::from_mut(&mut self.lane);
+        let trials = match self.session.run_each(lanes, &[order.to_vec()], manner) {
+            Ok(mut trials) => trials.pop().unwrap_or_default(),
+            Err(Halt::Interrupted) => return Err(Halt::Interrupted),
+            Err(Halt::Error(error)) => return Ok(Err(explain(&error))),
+        };
+        let Some((last, before)) = trials.split_last() else {
+            return Ok(Err("it did not run".to_owned()));
+        };
+        // A test that took the VM with it: those after it ran in another.
+        if let Some(lost) = before.iter().find(|trial| trial.outcome.ends_vm()) {
+            let message = &lost.account.message;
+            return Ok(Err(format!("{} ended its VM: {message}", lost.test)));
+        }
+        if order.last() != Some(&last.test) {
+            return Ok(Err("it did not come to its turn".to_owned()));
+        }
+        Ok(Ok(last.clone()))
+    }
+
+    /// What the last run used, as if it had been in `root`.
+    pub(crate) fn facts(&self, root: &Utf8Path) -> io::Result<Facts> {
+        let folder = self.session.fleet.folder();
+        let copy = self.files();
+        let vm = folder.join(format!("{}.usage", self.lane.vm.0));
+        let mut facts = Facts::read_moved(&vm, &copy, root)?;
+        let own = self.lane.facts.as_ref().map(|name| folder.join(name));
+        if let Some(own) = own.filter(|own| own.exists()) {
+            facts.add(Facts::read_moved(&own, &copy, root)?);
+        }
+        Ok(facts)
+    }
+
+    /// The same in terms of the repository.
+    pub(crate) fn to_usage(
+        &self,
+        facts: &Facts,
+        difference: &Difference,
+        test: &Utf8Path,
+        base_tree: Option<&Utf8Path>,
+    ) -> Usage {
+        let opened = self.watch.as_ref().and_then(Watch::opened);
+        let ground = Ground {
+            test: Some(test),
+            opened: opened.as_ref(),
+            base_tree,
+            ..difference.ground(self.began)
+        };
+        facts.to_usage(&ground)
+    }
+
+    /// Where its files are.
+    pub(crate) fn files(&self) -> Utf8PathBuf {
+        self.session.place(self.lane.workspace.as_ref())
+    }
+
+    /// Where its runs put temporary files, if not in the usual place.
+    pub(crate) fn temporary(&self) -> Option<Utf8PathBuf> {
+        self.lane.workspace.as_ref().map(Workspace::temporary)
+    }
+
+    /// Ends its VM.
+    pub(crate) fn close(mut self) -> Result<(), Halt> {
+        self.session.leave_lanes(vec![self.lane])
+    }
+}
+
+/// What tells the parameters of a test in a session's list from others.
+pub(crate) fn params<'a>(session: &'a Session, test: &TestId) -> Option<&'a str> {
+    let place = *session.places.get(test)?;
+    session.listed().tests[place].params.as_deref()
+}
+
+/// A folder of the user's work tree from which a VM imports that is to use another, if there is one.
+fn stray_import(session: &Session) -> Option<String> {
+    let away_from = session.home.away_from.as_deref()?;
+    let imported = session.listed().imported_from.iter();
+    let mut strays = imported.filter(|folder| {
+        let folder = Utf8Path::new(folder.as_str());
+        let real = folder.canonicalize_utf8();
+        let real = real.as_deref().unwrap_or(folder);
+        real.starts_with(away_from)
+    });
+    strays.next().cloned()
+}
+
+/// An error in a line: its last words say most.
+fn explain(error: &RunError) -> String {
+    let text = chain(error);
+    let output = match error {
+        RunError::EndedEarly { output, .. } => output.trim_end().lines().last(),
+        RunError::NoTests { .. }
+        | RunError::Interrupted
+        | RunError::Start(_)
+        | RunError::Protocol { .. }
+        | RunError::Interactive
+        | RunError::CollectOnly
+        | RunError::NoPytest { .. }
+        | RunError::NoJunit { .. }
+        | RunError::OldPytest { .. }
+        | RunError::OldPython { .. }
+        | RunError::NoSuchTest { .. }
+        | RunError::Against(_) => None,
+    };
+    output.map_or(text.clone(), |last| format!("{text}: {}", last.trim()))
+}

@@ -1,0 +1,133 @@
+//! Whether a run at the base used the base: a project that is installed, or that reaches into the work tree by an
+//! absolute path, may run the changed code there as well.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use camino::Utf8Path;
+use unflake_core::intersect::{Touch, Unknown, is_copy};
+use unflake_core::usage::Usage;
+
+use super::side::Side;
+use crate::comparing::Changes;
+use crate::difference::Difference;
+use crate::facts::Facts;
+use crate::session::Session;
+use crate::worktree::BaseTree;
+
+/// What stands where Java has constants.
+const CONSTANTS: [&str; 3] = ["static final", "final static", "interface "];
+
+impl Session {
+    /// The changed Java files that no class was loaded from, and whose constants the compiler may have copied into
+    /// other classes: those that a run at the base does not show to be the same there.
+    pub(crate) fn copied_constants(
+        &self,
+        here: &Facts,
+        base: Option<&Side>,
+        touches: &[Touch],
+    ) -> Vec<Unknown> {
+        let Changes::Known(difference) = &self.changes else {
+            return Vec::new();
+        };
+        let root = difference.repository.root();
+        let tree = self.base_tree.as_ref();
+        let there = tree
+            .zip(base)
+            .and_then(|(tree, side)| side.facts(tree.path()).ok());
+        let is_same = |path: &str| {
+            let file = root.join(path);
+            let (own, tree) = (here.constants_of(&file)?, tree?);
+            Some(there.as_ref()?.constants_of(&tree.map(&file))? == own)
+        };
+        let is_java = |path: &str| Utf8Path::new(path).extension() == Some("java");
+        let is_touched = |path: &str| touches.iter().any(|touch| touch.path == path);
+        let java = difference.changes.iter().map(|change| &change.file.path);
+        let java = java.filter(|path| is_java(path) && !is_touched(path));
+        let has_constants = |path: &str| {
+            // One that is gone may have had some.
+            let text = fs::read_to_string(root.join(path));
+            text.map_or(true, |text| {
+                CONSTANTS.iter().any(|word| text.contains(word))
+            })
+        };
+        let differs = java.filter(|path| is_same(path) != Some(true) && has_constants(path));
+        let missed = differs.map(|path| Unknown::Missed(format!("constants of {path}")));
+        missed.collect()
+    }
+
+    /// Why the last run at the base was none of the base, if it was none.
+    pub(crate) fn stray_at_base(&self, side: &Side) -> Option<String> {
+        let Changes::Known(difference) = &self.changes else {
+            return None;
+        };
+        let tree = self.base_tree.as_ref().map(BaseTree::path)?;
+        // Its own copy is told as the checkout, so that only what lies elsewhere is left.
+        let facts = match side.facts(tree) {
+            Ok(facts) => facts,
+            Err(error) => return Some(format!("it is not known what it used there: {error}")),
+        };
+        let mut usage = facts.to_usage(&difference.ground(self.began));
+        // What a test copies there itself is the base's.
+        if let Some(temporary) = side.temporary() {
+            usage
+                .elsewhere
+                .retain(|file| !file.starts_with(temporary.as_str()));
+        }
+        if let Some(path) = used_in_work_tree(&usage, difference) {
+            return Some(format!("the run at the base used {path} of the work tree"));
+        }
+        used_copy(&usage, difference, tree)
+            .map(|(copy, path)| format!("the run at the base used {copy}, a copy of {path}"))
+    }
+}
+
+/// A file or folder of the work tree that a run at the base used.
+///
+/// What git does not know there, a virtual environment for example, is the same for both.
+fn used_in_work_tree(usage: &Usage, difference: &Difference) -> Option<String> {
+    let is_known = |path: &&String| {
+        let mut changes = difference.changes.iter();
+        difference.known.contains(*path) || changes.any(|change| change.file.path == **path)
+    };
+    let has_known = |folder: &&String| {
+        let is_inside = |path: &String| {
+            let rest = path.strip_prefix(folder.as_str());
+            folder.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        difference.known.iter().any(is_inside)
+    };
+    let file = usage.files.keys().find(is_known);
+    file.or_else(|| usage.listed.iter().find(has_known))
+        .cloned()
+}
+
+/// A file elsewhere that a run at the base used and that may hold what changed: a copy of a changed
+/// file, or of any file of a project that is installed.
+fn used_copy<'a>(
+    usage: &'a Usage,
+    difference: &'a Difference,
+    tree: &Utf8Path,
+) -> Option<(&'a String, &'a String)> {
+    let name = |path: &'a str| path.rsplit('/').next().unwrap_or(path);
+    let changed = difference.changes.iter().map(|change| &change.file.path);
+    let mut ours: BTreeMap<&str, Vec<(&String, bool)>> = BTreeMap::new();
+    for path in &difference.known {
+        ours.entry(name(path)).or_default().push((path, false));
+    }
+    for path in changed {
+        ours.entry(name(path)).or_default().push((path, true));
+    }
+    let copies = usage.elsewhere.iter();
+    let copies = copies.filter(|copy| !copy.starts_with(tree.as_str()));
+    for copy in copies {
+        let is_installed = copy.contains("/site-packages/") || copy.contains("/dist-packages/");
+        let namesakes = ours.get(name(copy)).into_iter().flatten();
+        for (path, is_changed) in namesakes {
+            if (*is_changed || is_installed) && is_copy(path, copy) {
+                return Some((copy, path));
+            }
+        }
+    }
+    None
+}
