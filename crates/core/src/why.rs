@@ -7,6 +7,7 @@
 mod categorize;
 pub mod category;
 pub mod difference;
+mod elements;
 pub mod enough;
 pub mod extremes;
 mod folding;

@@ -155,6 +155,10 @@ fn claim(spot: &Spot, claim: &Claim, other: Option<&Spot>, is: bool) -> String {
             let which = if is { "one of" } else { "none of" };
             format!("returns {which} {}{more}", shown.join(", "))
         }
+        Claim::Contains { element, .. } => {
+            let which = if is { "with" } else { "without" };
+            format!("returns a collection {which} `{}`", printable(element))
+        }
         Claim::AtMost(most) if is => format!("returns {} or less", number(*most)),
         Claim::AtMost(most) => format!("returns more than {}", number(*most)),
         Claim::AtLeast(least) if is => format!("returns {} or more", number(*least)),

@@ -35,6 +35,7 @@ impl Ledger {
                 | Claim::Repeats
                 | Claim::Returns(_)
                 | Claim::OneOf { .. }
+                | Claim::Contains { .. }
                 | Claim::AtMost(_)
                 | Claim::AtLeast(_)
                 | Claim::Raises(_) => self.value_category(predicate, values).or_else(by_threads),
@@ -106,6 +107,7 @@ impl Ledger {
             | Claim::Repeats
             | Claim::Returns(_)
             | Claim::OneOf { .. }
+            | Claim::Contains { .. }
             | Claim::AtMost(_)
             | Claim::AtLeast(_)
             | Claim::Raises(_)

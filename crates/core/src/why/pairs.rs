@@ -204,6 +204,7 @@ impl Ledger {
             | Claim::Repeats
             | Claim::Returns(_)
             | Claim::OneOf { .. }
+            | Claim::Contains { .. }
             | Claim::AtMost(_)
             | Claim::AtLeast(_)
             | Claim::Raises(_) => return None,

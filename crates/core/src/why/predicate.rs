@@ -24,6 +24,13 @@ pub enum Claim {
         /// How many different values the call returned in all runs.
         among: u32,
     },
+    /// It returns a collection that has this element (Absolute, for collections).
+    Contains {
+        /// The element, as the collection's text has it.
+        element: String,
+        /// How many different elements the collections had in all runs.
+        among: u32,
+    },
     /// It returns a number of at most this (Absolute, for numbers).
     AtMost(f64),
     /// It returns a number of at least this (Absolute, for numbers).
@@ -125,6 +132,7 @@ impl Predicate {
             Claim::Repeats
             | Claim::Returns(_)
             | Claim::OneOf { .. }
+            | Claim::Contains { .. }
             | Claim::AtMost(_)
             | Claim::AtLeast(_)
             | Claim::Raises(_) => true,
@@ -142,6 +150,7 @@ impl Predicate {
             | Claim::After(_) => f64::from(runs[0] + runs[1]),
             // Each value could have been among them or not.
             Claim::OneOf { among, .. } => 2.0_f64.powi(i32::try_from(*among).unwrap_or(i32::MAX)),
+            Claim::Contains { among, .. } => f64::from(*among),
             Claim::Reached | Claim::Repeats | Claim::Returns(_) | Claim::Raises(_) => 1.0,
         }
     }
@@ -192,6 +201,9 @@ impl Ledger {
                 if let Some((one_of, yes)) = self.split_values(evidence) {
                     claim(one_of, yes);
                 }
+                if let Some((contains, yes)) = self.split_elements(evidence) {
+                    claim(contains, yes);
+                }
                 self.split_times(evidence, &mut claim);
                 self.split_numbers(evidence, &mut claim);
             }
@@ -227,12 +239,7 @@ impl Ledger {
     /// The values that are more frequent in failing runs, if there are several of them and of the others, and
     /// in how many runs one of them came. `None` also if there were more values than are told apart.
     fn split_values(&self, evidence: &Evidence) -> Option<(Claim, Sides<u32>)> {
-        let counted = |side: usize| -> u32 {
-            let counts = evidence.values.iter().map(|value| value.counts[side]);
-            counts.sum()
-        };
-        let is_told = (0..2).all(|side| counted(side) == evidence.seen[side]);
-        if !is_told || evidence.raised != [0; 2] {
+        if !evidence.is_told_apart() || evidence.raised != [0; 2] {
             return None;
         }
         let share = |value: &Value, side: Side| {
@@ -305,6 +312,17 @@ impl Ledger {
         let mut between = ended.get(from..=to)?.iter();
         let alike = between.find(|epoch| callee(epoch) == callee(&own));
         Some(((*alike.or(ended.get(to))?).into(), yes))
+    }
+}
+
+impl Evidence {
+    /// Whether every value that came is known, and not only the first so many different ones.
+    pub(crate) fn is_told_apart(&self) -> bool {
+        let counted = |side: usize| -> u32 {
+            let counts = self.values.iter().map(|value| value.counts[side]);
+            counts.sum()
+        };
+        (0..2).all(|side| counted(side) == self.seen[side])
     }
 }
 

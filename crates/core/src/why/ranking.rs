@@ -189,7 +189,10 @@ impl Ledger {
         let passing = tally(predicate.passing, Side::Passing);
         let chance = chance_of(passing, tally(predicate.failing, Side::Failing));
         let choices = predicate.choices(self.runs);
-        let is_of_many = matches!(predicate.claim, Claim::OneOf { .. });
+        let is_of_many = matches!(
+            predicate.claim,
+            Claim::OneOf { .. } | Claim::Contains { .. }
+        );
         if chance > BY_CHANCE || (is_of_many && chance * choices > BY_CHANCE) {
             return None;
         }
@@ -202,7 +205,7 @@ impl Ledger {
             (Claim::Reached, _) => 0.5,
             (Claim::Slow(_) | Claim::Fast(_), _) => 0.8,
             // Another value than all passing runs have: as telling, but it names no value.
-            (Claim::Returns(_), false) | (Claim::OneOf { .. }, _) => 0.95,
+            (Claim::Returns(_), false) | (Claim::OneOf { .. } | Claim::Contains { .. }, _) => 0.95,
             (
                 Claim::Repeats
                 | Claim::Returns(_)
@@ -306,6 +309,7 @@ impl Ledger {
             | Claim::Repeats
             | Claim::Returns(_)
             | Claim::OneOf { .. }
+            | Claim::Contains { .. }
             | Claim::AtMost(_)
             | Claim::AtLeast(_)
             | Claim::Raises(_)
