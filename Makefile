@@ -2,6 +2,8 @@
 # Build products and virtualenvs live outside the checkout, so that a second run is quick.
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/unflake
 PYTHON ?= python3
+PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)
+PYTHON312 ?= $(firstword $(wildcard $(PYENV)/versions/3.12.*/bin/python3) $(shell command -v python3.12))
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 
 # One virtualenv per list of packages, so that a changed list makes a new one.
@@ -13,7 +15,7 @@ DEMO_VENV := $(CACHE)/venv-demo
 # A virtualenv without pytest, for the error that a newcomer meets first.
 BARE_VENV := $(CACHE)/venv-bare
 
-.PHONY: build demo board test chromium lint doc check
+.PHONY: build demo board test blame-sample chromium lint doc check
 build:
 	cargo build --release --locked
 
@@ -36,8 +38,16 @@ test: $(TEST_VENV)/ready $(PLUGINS_VENV)/ready $(BARE_VENV)/ready $(BROWSER_VENV
 		cargo test --workspace --locked
 	cd runners/pytest && $(TEST_VENV)/bin/python -m pytest -q -p no:cacheprovider tests
 	cargo build -p unflake --locked
+	$(MAKE) blame-sample
 	cd crates/dashboard/tests/browser && UNFLAKE_BINARY=$(CARGO_TARGET_DIR)/debug/unflake \
 		$(BROWSER_VENV)/bin/python -m pytest -q -p no:cacheprovider .
+
+# 30 planted changes in public projects: none that breaks a test is forgiven. It takes Python 3.12.
+blame-sample:
+	@if [ -n "$(PYTHON312)" ]; then \
+		$(PYTHON312) bench/blame.py --sample --jobs 2 --unflake $(CARGO_TARGET_DIR)/debug/unflake --work $(CACHE)/blame; \
+	elif [ -n "$(CI)" ]; then echo "the sample of planted changes needs Python 3.12"; exit 1; \
+	else echo "there is no Python 3.12: the sample of planted changes is skipped"; fi
 
 # A browser for the board's tests. Without one they are skipped on a laptop, and fail in CI.
 chromium:

@@ -93,7 +93,8 @@ class Bench:
 
     def __init__(self, options: argparse.Namespace, home: Home, number: int, port: int) -> None:
         self.options, self.home = options, home
-        self.folder = options.work / "scratch" / str(number)
+        # Another bench may be at work in the same folder.
+        self.folder = options.work / "scratch" / f"{os.getpid()}-{number}"
         self.tree, self.ready = self.folder / "tree", self.folder / "ready"
         self.folder.mkdir(parents=True, exist_ok=True)
         plugin = self.folder / "plugin"
@@ -318,6 +319,12 @@ def run_cases(options: argparse.Namespace, home: Home, jobs: List[Tuple[str, int
 
     def work(place: int) -> None:
         bench = Bench(options, home, place, server.server_address[1])
+        try:
+            work_in(bench)
+        finally:
+            shutil.rmtree(bench.folder, ignore_errors=True)
+
+    def work_in(bench: Bench) -> None:
         while True:
             try:
                 kind, number = waiting.get_nowait()
