@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use anyhow::Context;
 use serde::Serialize;
 use unflake_core::event::{Event, Listing};
-use unflake_driver::interrupter::Interrupter;
-use unflake_driver::run_error::RunError;
-use unflake_driver::session::Session;
+use unflake_driver::lab::run_error::RunError;
+use unflake_driver::lab::session::Session;
+use unflake_driver::vm::interrupter::Interrupter;
 
 use crate::Exit;
 use crate::args::{ListArgs, ListFormat};

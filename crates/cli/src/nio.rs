@@ -1,7 +1,7 @@
 //! `unflake nio`: has every test run twice, and reports those that fail the second time.
 
-use unflake_driver::hunt::{Hunt, Mode};
-use unflake_driver::session::Session;
+use unflake_driver::lab::session::Session;
+use unflake_driver::nio::hunt::{Hunt, Mode};
 
 use crate::Exit;
 use crate::args::{AgainstArgs, LadderArgs, RunArgs, When};

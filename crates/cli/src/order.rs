@@ -1,8 +1,8 @@
 //! `unflake order`: has tests run in several orders, and reports those that depend on it.
 
 use camino::Utf8PathBuf;
-use unflake_driver::ordering::Ordering;
-use unflake_driver::session::Session;
+use unflake_driver::lab::session::Session;
+use unflake_driver::order::search::Ordering;
 
 use crate::Exit;
 use crate::args::{AgainstArgs, RunArgs, When};

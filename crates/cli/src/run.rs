@@ -11,10 +11,10 @@ use anyhow::Context;
 use camino::Utf8Path;
 use unflake_core::event::{Ending, Event};
 use unflake_core::policy::Policy;
-use unflake_driver::interrupter::Interrupter;
-use unflake_driver::ordering::Ordering;
-use unflake_driver::run_error::RunError;
-use unflake_driver::session::{Session, Wish};
+use unflake_driver::lab::run_error::RunError;
+use unflake_driver::lab::session::{Session, Wish};
+use unflake_driver::order::search::Ordering;
+use unflake_driver::vm::interrupter::Interrupter;
 
 use crate::Exit;
 use crate::args::{Format, RunArgs};

@@ -16,16 +16,16 @@ use unflake_core::policy::Policy;
 use unflake_core::rules::Rules;
 use unflake_core::threshold::Threshold;
 use unflake_core::trial::Birth;
-use unflake_driver::difference::{Against, CheckBase};
-use unflake_driver::hash_seed::HashSeed;
-use unflake_driver::interpreter::find_interpreter;
-use unflake_driver::maven;
-use unflake_driver::maven::capture::capture;
-use unflake_driver::maven::looking::Looking;
-use unflake_driver::memory::Tested;
-use unflake_driver::project::Project;
-use unflake_driver::pytest;
-use unflake_driver::session::Wish;
+use unflake_driver::blame::memory::Tested;
+use unflake_driver::framework::maven;
+use unflake_driver::framework::maven::capture::capture;
+use unflake_driver::framework::maven::debugger::Looking;
+use unflake_driver::framework::project::Project;
+use unflake_driver::framework::pytest;
+use unflake_driver::framework::pytest::hash_seed::HashSeed;
+use unflake_driver::framework::pytest::interpreter::find_interpreter;
+use unflake_driver::git::difference::{Against, CheckBase};
+use unflake_driver::lab::session::Wish;
 
 use crate::args::{
     AgainstArgs, FrameworkArg, FreshBy, ProjectArgs, RunArgs, When, parse_seconds, parse_share,

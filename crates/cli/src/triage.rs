@@ -9,8 +9,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::outcome::Outcome;
 use unflake_core::reported::Reported;
 use unflake_core::trial::Account;
-use unflake_driver::session::Session;
-use unflake_driver::triage::{Origin, Reports};
+use unflake_driver::lab::session::Session;
+use unflake_driver::run::triage::{Origin, Reports};
 use unflake_history::junit::{Case, CaseOutcome, read_junit};
 
 use crate::Exit;

@@ -23,12 +23,12 @@ use unflake_core::why::enough::is_enough;
 use unflake_core::why::ledger::{Ledger, Side};
 use unflake_core::why::paper::Label;
 use unflake_core::why::predicate::Predicate;
-use unflake_driver::fuzzing::Fuzzed;
-use unflake_driver::gathering::{Failures, read_folders};
-use unflake_driver::investigating::{FuzzWish, Inquiry, Traces};
-use unflake_driver::neighbours::Beside;
-use unflake_driver::run_error::RunError;
-use unflake_driver::session::Session;
+use unflake_driver::lab::run_error::RunError;
+use unflake_driver::lab::session::Session;
+use unflake_driver::why::after_others::Beside;
+use unflake_driver::why::delays::Fuzzed;
+use unflake_driver::why::gather::{Failures, read_folders};
+use unflake_driver::why::inquiry::{FuzzWish, Inquiry, Traces};
 
 use crate::Exit;
 use crate::args::ListFormat;

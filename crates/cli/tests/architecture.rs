@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -117,6 +117,60 @@ fn no_file_has_a_name_that_says_nothing() {
             path.display()
         );
     }
+}
+
+/// The most source files that stand side by side in a folder.
+const FULLEST: usize = 15;
+/// Crates whose folders are still fuller.
+const OVERFULL: [&str; 4] = ["cli", "core", "dashboard", "history"];
+
+#[test]
+fn no_room_is_overfull() {
+    let mut rooms = BTreeMap::new();
+    for path in sources() {
+        let below = path.strip_prefix(root().join("crates")).ok();
+        let room = below.and_then(Path::parent).map(Path::to_owned);
+        if let Some(room) = room.filter(|room| !OVERFULL.iter().any(|one| room.starts_with(one))) {
+            *rooms.entry(room).or_insert(0) += 1;
+        }
+    }
+    assert!(rooms.len() > 10, "{rooms:?}");
+    let full: Vec<_> = rooms
+        .iter()
+        .filter(|(_, count)| **count > FULLEST)
+        .collect();
+    assert!(full.is_empty(), "{full:?}");
+}
+
+#[test]
+fn every_file_that_the_architecture_page_names_exists() {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let crates = ["core", "driver", "history", "dashboard", "cli"];
+    let mut found = 0;
+    for name in page.split('`').skip(1).step_by(2) {
+        // Globs, commands and names of one part are no paths.
+        if !name.contains('/') || name.contains(['*', ' ']) {
+            continue;
+        }
+        let (first, rest) = name.split_once('/').unwrap();
+        let path = match first {
+            "end_to_end" => root().join("crates/cli/tests").join(name),
+            one if crates.contains(&one)
+                && !rest.starts_with("src/")
+                && !rest.starts_with("tests/") =>
+            {
+                root().join("crates").join(one).join("src").join(rest)
+            }
+            one if crates.contains(&one) => root().join("crates").join(name),
+            _ => root().join(name),
+        };
+        let is_there = path.exists()
+            || path.with_extension("rs").exists()
+            || path.with_extension("py").exists();
+        assert!(is_there, "docs/architecture.md names {name}");
+        found += 1;
+    }
+    assert!(found > 50, "{found}");
 }
 
 #[test]

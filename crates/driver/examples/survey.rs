@@ -13,11 +13,11 @@ use serde_json::json;
 use unflake_core::intersect::Intersection;
 use unflake_core::plan::Plan;
 use unflake_core::rules::Rules;
-use unflake_driver::difference::{Against, CheckBase};
-use unflake_driver::hash_seed::HashSeed;
-use unflake_driver::project::Project;
-use unflake_driver::pytest;
-use unflake_driver::session::{Session, Wish};
+use unflake_driver::framework::project::Project;
+use unflake_driver::framework::pytest;
+use unflake_driver::framework::pytest::hash_seed::HashSeed;
+use unflake_driver::git::difference::{Against, CheckBase};
+use unflake_driver::lab::session::{Session, Wish};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);

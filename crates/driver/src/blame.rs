@@ -1,5 +1,7 @@
 //! Whose failure it is: runs a suspect here and at the base, as `unflake_core::blame` asks for.
 
+pub(crate) mod comparison;
+pub mod memory;
 mod polluters;
 pub(crate) mod renames;
 mod runs;
@@ -22,10 +24,10 @@ use unflake_core::sequential::Tally;
 use unflake_core::trial::{Rung, Trial};
 use unflake_core::verdict::{Doubt, Flakiness, Reason, Verdict};
 
-use crate::comparing::Changes;
-use crate::difference::{CheckBase, Difference};
-use crate::memory::{AskedFailure, Memory};
-use crate::session::{Halt, Session};
+use crate::blame::comparison::Changes;
+use crate::blame::memory::{AskedFailure, Memory};
+use crate::git::difference::{CheckBase, Difference};
+use crate::lab::session::{Halt, Session};
 use side::Side;
 
 /// How long the question may take at least, where the user does not say it.

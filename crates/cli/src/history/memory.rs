@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::blame::Known;
 use unflake_core::test::TestId;
-use unflake_driver::memory::{AskedFailure, Memory, Recollection};
+use unflake_driver::blame::memory::{AskedFailure, Memory, Recollection};
 use unflake_history::dates;
 use unflake_history::run::TestName;
 use unflake_history::sqlite::evidence::Question;

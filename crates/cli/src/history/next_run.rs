@@ -12,9 +12,9 @@ use unflake_core::quantify::rerun_order::{Candidate, RerunOrder, rank};
 use unflake_core::reported::junit_name;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::Trial;
-use unflake_driver::interrupter::Interrupter;
-use unflake_driver::run_error::RunError;
-use unflake_driver::session::{Session, Wish};
+use unflake_driver::lab::run_error::RunError;
+use unflake_driver::lab::session::{Session, Wish};
+use unflake_driver::vm::interrupter::Interrupter;
 use unflake_history::book::Entry;
 
 use super::next::to_candidate;

@@ -3,9 +3,9 @@
 use std::env;
 
 use camino::Utf8Path;
-use unflake_driver::changes::is_dirty;
-use unflake_driver::clutter::Clutter;
-use unflake_driver::git::Repository;
+use unflake_driver::git::changes::is_dirty;
+use unflake_driver::git::clutter::Clutter;
+use unflake_driver::git::repository::Repository;
 use unflake_history::run::Provenance;
 use unflake_history::store::digest_of;
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use unflake_core::sequential::Tally;
 use unflake_core::why::difference::{Difference, Spot};
 use unflake_core::why::fuzz::{Culprits, Moment, Point};
-use unflake_driver::fuzzing::Fuzzed;
+use unflake_driver::why::delays::Fuzzed;
 
 use crate::printable::printable;
 use crate::report::plural;

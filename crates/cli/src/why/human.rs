@@ -349,7 +349,7 @@ fn footnotes(answer: &Answer) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use unflake_driver::neighbours::Beside;
+    use unflake_driver::why::after_others::Beside;
 
     use super::*;
 

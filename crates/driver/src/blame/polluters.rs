@@ -7,7 +7,7 @@ use unflake_core::blame::question::{Ended, Side as Where};
 use unflake_core::test::TestId;
 
 use super::Sides;
-use crate::session::{Halt, Session};
+use crate::lab::session::{Halt, Session};
 
 impl Session {
     /// A smallest set of tests after which a suspect still fails in the same way; none if there was no time for it.

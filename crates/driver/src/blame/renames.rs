@@ -8,9 +8,9 @@ use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
 
 use super::side::Side;
-use crate::difference::Difference;
-use crate::git::Repository;
-use crate::worktree::BaseTree;
+use crate::git::difference::Difference;
+use crate::git::repository::Repository;
+use crate::git::worktree::BaseTree;
 
 /// The old paths of the files that git sees as moved, by their new ones.
 pub(crate) fn moved_files(repository: &Repository, commit: &str) -> BTreeMap<String, String> {

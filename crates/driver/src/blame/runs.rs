@@ -12,11 +12,11 @@ use unflake_core::usage::FileUse;
 
 use super::side::{self, Side, Site};
 use super::{MOST_READ, Read, Sides, renames, setup};
-use crate::comparing::chain;
-use crate::difference::Difference;
-use crate::project::Project;
-use crate::session::{Halt, Session};
-use crate::worktree::BaseTree;
+use crate::blame::comparison::chain;
+use crate::framework::project::Project;
+use crate::git::difference::Difference;
+use crate::git::worktree::BaseTree;
+use crate::lab::session::{Halt, Session};
 
 impl Session {
     /// Whether it is known which tests ran before a suspect.

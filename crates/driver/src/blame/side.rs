@@ -15,15 +15,15 @@ use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
 use unflake_core::usage::Usage;
 
-use crate::comparing::chain;
-use crate::difference::Difference;
-use crate::facts::{Facts, Ground};
-use crate::lane::{Lane, Manner};
-use crate::project::Project;
-use crate::run_error::RunError;
-use crate::session::{Halt, Session, Wish};
-use crate::watch::Watch;
-use crate::workspace::Workspace;
+use crate::blame::comparison::chain;
+use crate::files::workspace::Workspace;
+use crate::framework::project::Project;
+use crate::git::difference::Difference;
+use crate::lab::lane::{Lane, Manner};
+use crate::lab::run_error::RunError;
+use crate::lab::session::{Halt, Session, Wish};
+use crate::usage::facts::{Facts, Ground};
+use crate::usage::kernel::Watch;
 
 /// One side of a comparison.
 pub(crate) struct Side {

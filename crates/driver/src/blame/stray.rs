@@ -9,11 +9,11 @@ use unflake_core::intersect::{Touch, Unknown, is_copy};
 use unflake_core::usage::Usage;
 
 use super::side::Side;
-use crate::comparing::Changes;
-use crate::difference::Difference;
-use crate::facts::Facts;
-use crate::session::Session;
-use crate::worktree::BaseTree;
+use crate::blame::comparison::Changes;
+use crate::git::difference::Difference;
+use crate::git::worktree::BaseTree;
+use crate::lab::session::Session;
+use crate::usage::facts::Facts;
 
 /// What stands where Java has constants.
 const CONSTANTS: [&str; 3] = ["static final", "final static", "interface "];

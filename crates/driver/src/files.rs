@@ -1,0 +1,7 @@
+//! Copies of a project's files, and what has changed in them.
+
+pub(crate) mod copy;
+pub(crate) mod fingerprint;
+pub(crate) mod home;
+pub(crate) mod quiet;
+pub mod workspace;

@@ -1,0 +1,5 @@
+//! The test frameworks: how their projects are found and asked, and how their processes are started.
+
+pub mod maven;
+pub mod project;
+pub mod pytest;

@@ -1,0 +1,337 @@
+//! A project and its framework: how its VMs are started. Everything else asks through here.
+
+use std::io;
+use std::process::Command as Process;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::test::TestId;
+
+use crate::framework::maven;
+use crate::framework::maven::debugger::Looking;
+use crate::framework::pytest;
+use crate::framework::pytest::Setup;
+use crate::protocol::messages::{Collected, Command};
+
+/// A project that is tested.
+#[derive(Clone, Debug)]
+pub enum Project {
+    /// With pytest.
+    Pytest(pytest::Project),
+    /// With JUnit, one module of a Maven build.
+    Maven(maven::Project),
+}
+
+impl Project {
+    /// The folder in which the framework is started by its user.
+    pub fn folder(&self) -> &Utf8Path {
+        match self {
+            Self::Pytest(project) => &project.folder,
+            Self::Maven(project) => &project.folder,
+        }
+    }
+
+    /// What starts the tests, as messages call it.
+    pub fn framework(&self) -> &'static str {
+        match self {
+            Self::Pytest(_) => "pytest",
+            Self::Maven(_) => "the JVM of the tests",
+        }
+    }
+
+    /// The interpreter that reads the project's Python sources, if it has one.
+    pub(crate) fn python(&self) -> Option<&Utf8Path> {
+        match self {
+            Self::Pytest(project) => Some(&project.python),
+            Self::Maven(_) => None,
+        }
+    }
+
+    /// The seed of Python's hashes in all its VMs, if it was drawn for this run.
+    pub fn hash_seed(&self) -> Option<u32> {
+        match self {
+            Self::Pytest(project) => project.hash_seed.drawn(),
+            Self::Maven(_) => None,
+        }
+    }
+
+    /// Gives a process of it a seed of hashes of its own, unless the user's environment sets one.
+    pub(crate) fn vary_hash_seed(&self, process: &mut Process, seed: u32) {
+        match self {
+            Self::Pytest(project) => project.hash_seed.vary(process, seed),
+            Self::Maven(_) => {}
+        }
+    }
+
+    /// What tells one way to start its tests from another.
+    pub(crate) fn subject(&self) -> (Utf8PathBuf, String, Vec<String>) {
+        match self {
+            Self::Pytest(one) => (one.folder.clone(), one.python.to_string(), one.args.clone()),
+            Self::Maven(one) => (
+                one.folder.clone(),
+                one.module.name.clone(),
+                one.args.clone(),
+            ),
+        }
+    }
+
+    /// Whether the tests of a file run together, so that they are told together.
+    pub(crate) fn runs_by_class(&self) -> bool {
+        matches!(self, Self::Maven(_))
+    }
+
+    /// The project's settings that one VM, in which one test runs after the other, cannot have; and whether
+    /// they give each test class a VM of its own.
+    pub(crate) fn differences(&self) -> (Vec<String>, bool) {
+        match self {
+            Self::Pytest(_) => (Vec::new(), false),
+            Self::Maven(project) => {
+                let module = &project.module;
+                (module.differences.clone(), module.is_forked_by_class)
+            }
+        }
+    }
+
+    /// Whether its runner can say what of the state changed, and put it back.
+    pub(crate) fn tells_state(&self) -> bool {
+        match self {
+            Self::Pytest(_) | Self::Maven(_) => true,
+        }
+    }
+
+    /// Whether its runner sees the state from the first use of a class on only, so that a VM must have shown
+    /// which classes are used before another one can compare them.
+    pub(crate) fn learns_state(&self) -> bool {
+        matches!(self, Self::Maven(_))
+    }
+
+    /// Whether its runner can write down the calls of its code.
+    pub fn can_trace(&self) -> bool {
+        matches!(self, Self::Pytest(_))
+    }
+
+    /// Why its runner cannot say which lines write the state; `None` if it may be able to.
+    pub(crate) fn why_no_places(&self) -> Option<&'static str> {
+        match self {
+            Self::Pytest(_) => None,
+            Self::Maven(project) => project.why_no_places(),
+        }
+    }
+
+    /// Whether a VM can be copied; else every fresh VM is a new process.
+    pub(crate) fn can_copy(&self) -> bool {
+        matches!(self, Self::Pytest(_))
+    }
+
+    /// Whether a VM can run a test on classes that are loaded for it alone. In a module of Java's own kind they
+    /// would not be that module's.
+    pub(crate) fn can_reload(&self) -> bool {
+        match self {
+            Self::Pytest(_) => false,
+            Self::Maven(project) => project.module.modular.is_empty(),
+        }
+    }
+
+    /// Makes a changed source count; false if it cannot be compiled.
+    pub(crate) fn rebuild(&self, source: &Utf8Path) -> io::Result<bool> {
+        match self {
+            Self::Pytest(_) => Ok(true),
+            Self::Maven(project) => project.compile(source),
+        }
+    }
+
+    /// Whether its VMs are worth starting before they are needed: they take long, and cannot be copied.
+    pub(crate) fn starts_ahead(&self) -> bool {
+        matches!(self, Self::Maven(_))
+    }
+
+    /// Whether something can be done once so that many new processes start sooner.
+    pub(crate) fn wants_archive(&self) -> bool {
+        match self {
+            Self::Pytest(_) => false,
+            Self::Maven(project) => project.wants_archive(),
+        }
+    }
+
+    /// Whether fresh VMs write down the classes that they load, for the archive.
+    pub(crate) fn list_classes(&mut self, lists_classes: bool) {
+        match self {
+            Self::Pytest(_) => {}
+            Self::Maven(project) => project.lists_classes = lists_classes,
+        }
+    }
+
+    /// What is looked for in the VMs that are started from now on.
+    pub(crate) fn look_for(&mut self, looking: Looking) {
+        match self {
+            Self::Pytest(_) => {}
+            Self::Maven(project) => project.looking = looking,
+        }
+    }
+
+    /// Makes the archive from what was written down.
+    pub(crate) fn make_archive(&self, folder: &Utf8Path) -> io::Result<()> {
+        match self {
+            Self::Pytest(_) => Ok(()),
+            Self::Maven(project) => project.make_archive(folder),
+        }
+    }
+
+    /// Starts the framework for some tests only, if it can select them; else for all.
+    pub(crate) fn start_for(&self, tests: &[TestId], replay: &[String]) -> Command {
+        match self {
+            Self::Pytest(project) => project.start(true, replay),
+            Self::Maven(_) => maven::Project::start(true, tests),
+        }
+    }
+
+    /// Writes the runner into `folder`.
+    pub(crate) fn install_runner(&self, folder: &Utf8Path) -> io::Result<()> {
+        match self {
+            Self::Pytest(_) => pytest::Project::install_runner(folder),
+            Self::Maven(project) => project.install_runner(folder),
+        }
+    }
+
+    /// The process of a VM whose runner was installed in `folder`, and that will be told to start so.
+    pub(crate) fn process(&self, folder: &Utf8Path, start: &Command) -> io::Result<Process> {
+        match self {
+            Self::Pytest(project) => Ok(project.process(folder)),
+            Self::Maven(project) => project.process(folder, start),
+        }
+    }
+
+    /// The project in another place, where it imports from `import_first` before all else.
+    pub(crate) fn moved(
+        &self,
+        from: &Utf8Path,
+        to: &Utf8Path,
+        import_first: impl Iterator<Item = Utf8PathBuf>,
+    ) -> Self {
+        match self {
+            Self::Pytest(project) => Self::Pytest(project.moved(from, to, import_first)),
+            Self::Maven(project) => Self::Maven(project.moved(from, to)),
+        }
+    }
+
+    /// The same without the user's paths and ids that are not there, for the checkout of another revision.
+    pub(crate) fn with_paths_that_exist(self, suite: &Collected) -> Self {
+        match self {
+            Self::Pytest(mut project) => {
+                let (folder, named) = (project.folder.clone(), &suite.positional);
+                project.args.retain(|arg| {
+                    let file = arg.split("::").next().unwrap_or(arg);
+                    !named.contains(arg) || folder.join(file).exists()
+                });
+                Self::Pytest(project)
+            }
+            Self::Maven(project) => Self::Maven(project),
+        }
+    }
+
+    /// The same with the interpreter of an environment in its own folder, if it has one.
+    pub(crate) fn with_own_interpreter(self) -> Self {
+        match self {
+            Self::Pytest(mut project) => {
+                let own =
+                    [".venv", "venv"].map(|name| project.folder.join(name).join("bin/python"));
+                if let Some(python) = own.into_iter().find(|python| python.is_file()) {
+                    project.python = python;
+                }
+                Self::Pytest(project)
+            }
+            Self::Maven(project) => Self::Maven(project),
+        }
+    }
+
+    /// The same with another seed of hashes, where the language has one.
+    pub(crate) fn with_other_seed(self, number: usize) -> Self {
+        match self {
+            Self::Pytest(mut project) => {
+                project.hash_seed = project.hash_seed.another(number);
+                Self::Pytest(project)
+            }
+            Self::Maven(project) => Self::Maven(project),
+        }
+    }
+
+    /// The same with one test only, or with those of its class where the framework runs classes.
+    #[must_use]
+    pub fn only(self, test: &TestId) -> Self {
+        match self {
+            Self::Pytest(mut project) => {
+                project.args.push(test.name().to_owned());
+                Self::Pytest(project)
+            }
+            Self::Maven(project) => Self::Maven(maven::Project {
+                only: vec![test.clone()],
+                ..project
+            }),
+        }
+    }
+
+    /// The same with a place of its own for temporary files.
+    pub(crate) fn with_temporary(self, temporary: Utf8PathBuf) -> Self {
+        let temporary = Some(temporary);
+        match self {
+            Self::Pytest(project) => Self::Pytest(pytest::Project {
+                temporary,
+                ..project
+            }),
+            Self::Maven(project) => Self::Maven(maven::Project {
+                temporary,
+                ..project
+            }),
+        }
+    }
+
+    /// Starts the framework as the user would, or, as a guest, without its own reports.
+    pub(crate) fn start(&self, guest: bool, replay: &[String]) -> Command {
+        match self {
+            Self::Pytest(project) => project.start(guest, replay),
+            Self::Maven(project) => maven::Project::start(guest, &project.only),
+        }
+    }
+
+    /// The configuration under which the suite runs.
+    pub(crate) fn setup(&self, suite: &Collected) -> Setup {
+        Setup {
+            root: Utf8PathBuf::from(&suite.root),
+            config_file: suite.config_file.as_ref().map(Utf8PathBuf::from),
+            options: self.options(suite),
+            replay: suite.replay.clone(),
+        }
+    }
+
+    /// Starts the framework for one test alone, under the configuration of the whole suite.
+    ///
+    /// `None` if the framework cannot select it by its name.
+    pub(crate) fn start_alone(&self, setup: &Setup, test: &TestId) -> Option<Command> {
+        match self {
+            Self::Pytest(_) => pytest::Project::start_alone(setup, test),
+            Self::Maven(_) => Some(maven::Project::start(true, std::slice::from_ref(test))),
+        }
+    }
+
+    /// Starts the framework for some tests and some files before them; `None` if it cannot do that.
+    pub(crate) fn start_among(
+        &self,
+        setup: &Setup,
+        files: &[&str],
+        tests: &[TestId],
+    ) -> Option<Command> {
+        match self {
+            Self::Pytest(_) => pytest::Project::start_among(setup, files, tests),
+            // Nothing runs when a class is loaded for the list.
+            Self::Maven(_) if files.is_empty() => Some(maven::Project::start(true, tests)),
+            Self::Maven(_) => None,
+        }
+    }
+
+    /// The user's arguments without the paths and ids among them.
+    pub(crate) fn options(&self, suite: &Collected) -> Vec<String> {
+        match self {
+            Self::Pytest(project) => project.options(suite),
+            Self::Maven(project) => project.args.clone(),
+        }
+    }
+}

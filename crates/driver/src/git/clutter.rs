@@ -1,0 +1,276 @@
+//! What lies in a work tree and is no change of the user's, though git does not ignore it: virtual
+//! environments, caches, settings of an editor, the reports of this run, and what the run itself wrote.
+//!
+//! Names count only for files that git does not track: who commits such a file means it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, SystemTime};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+/// Patterns of `git ls-files --exclude`. `.coveragerc` is not among them: that one is written by hand.
+pub(crate) const NAMES: [&str; 16] = [
+    "--exclude=.unflake/",
+    "--exclude=__pycache__/",
+    "--exclude=.pytest_cache/",
+    "--exclude=.mypy_cache/",
+    "--exclude=.ruff_cache/",
+    "--exclude=.tox/",
+    "--exclude=.nox/",
+    "--exclude=.hypothesis/",
+    "--exclude=htmlcov/",
+    "--exclude=.coverage",
+    "--exclude=.coverage.*",
+    "--exclude=node_modules/",
+    "--exclude=.idea/",
+    "--exclude=.vscode/",
+    "--exclude=.gradle/",
+    "--exclude=.DS_Store",
+];
+
+/// What this run adds to a work tree. By default it adds nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Clutter {
+    /// By their paths in the work tree.
+    reports: BTreeSet<String>,
+    run_began: Option<SystemTime>,
+}
+
+impl Clutter {
+    /// The clutter of a run that reads or writes `reports` and began at `run_began`, in the work tree at
+    /// `root`. A report that lies elsewhere is left alone.
+    pub fn new(root: &Utf8Path, reports: &[Utf8PathBuf], run_began: Option<SystemTime>) -> Self {
+        let inside = reports.iter().filter_map(|report| {
+            let path = real_path(report)?;
+            Some(path.strip_prefix(root).ok()?.to_string())
+        });
+        Self {
+            reports: inside.collect(),
+            run_began,
+        }
+    }
+
+    /// Whether it is a report, tracked or not.
+    pub(crate) fn is_report(&self, path: &str) -> bool {
+        self.reports.contains(path)
+    }
+
+    /// Whether a file was written since the run began. A file whose content is older, a copy that kept its
+    /// times for example, was not.
+    pub(crate) fn is_written_by_run(&self, file: &Utf8Path) -> bool {
+        let (Some(began), Ok(file)) = (self.run_began, fs::symlink_metadata(file)) else {
+            return false;
+        };
+        // A folder, another repository for example, has the times of its latest entry.
+        let is_later = |at: SystemTime| at > began;
+        !file.is_dir() && is_later(changed(&file)) && file.modified().is_ok_and(is_later)
+    }
+}
+
+/// Tells the user's untracked files from all others, in one work tree.
+pub(crate) struct Sieve<'a> {
+    clutter: &'a Clutter,
+    root: &'a Utf8Path,
+    /// Whether a folder is clutter, as far as somebody asked.
+    folders: BTreeMap<Utf8PathBuf, bool>,
+}
+
+impl<'a> Sieve<'a> {
+    pub(crate) fn new(clutter: &'a Clutter, root: &'a Utf8Path) -> Self {
+        Self {
+            clutter,
+            root,
+            folders: BTreeMap::new(),
+        }
+    }
+
+    /// Whether an untracked file, or a folder with a `/` at its end, is the user's.
+    pub(crate) fn keeps(&mut self, path: &str) -> bool {
+        let (is_folder, name) = match path.strip_suffix('/') {
+            Some(name) => (true, Utf8Path::new(name)),
+            None => (false, Utf8Path::new(path)),
+        };
+        let folder = if is_folder { Some(name) } else { name.parent() };
+        !self.clutter.is_report(path)
+            && !folder.is_some_and(|folder| self.is_clutter(folder))
+            && !self.clutter.is_written_by_run(&self.root.join(name))
+    }
+
+    /// Whether a folder or one around it is made by a tool. The top of the work tree never is.
+    fn is_clutter(&mut self, folder: &Utf8Path) -> bool {
+        if folder.as_str().is_empty() {
+            return false;
+        }
+        if let Some(known) = self.folders.get(folder) {
+            return *known;
+        }
+        let is_around = folder
+            .parent()
+            .is_some_and(|parent| self.is_clutter(parent));
+        let is_clutter = is_around || self.is_made(folder);
+        self.folders.insert(folder.to_owned(), is_clutter);
+        is_clutter
+    }
+
+    /// Whether it is a virtual environment, one of conda, or what Maven builds.
+    fn is_made(&self, folder: &Utf8Path) -> bool {
+        let here = self.root.join(folder);
+        let is_built =
+            || folder.file_name() == Some("target") && here.with_file_name("pom.xml").is_file();
+        here.join("pyvenv.cfg").is_file() || here.join("conda-meta").is_dir() || is_built()
+    }
+}
+
+/// When anything about a file last changed, its name and its owner included.
+fn changed(file: &Metadata) -> SystemTime {
+    let seconds = u64::try_from(file.ctime()).unwrap_or_default();
+    let nanoseconds = u32::try_from(file.ctime_nsec()).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds)
+}
+
+/// A path without symbolic links, also of a file that is not there yet.
+fn real_path(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    if let Ok(path) = path.canonicalize_utf8() {
+        return Some(path);
+    }
+    let folder = match path.parent()? {
+        folder if folder.as_str().is_empty() => Utf8Path::new("."),
+        folder => folder,
+    };
+    // A folder that is not there holds no file that could be taken for a change.
+    Some(folder.canonicalize_utf8().ok()?.join(path.file_name()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::git::changes::changes_since;
+    use crate::git::repository::scratch::Scratch;
+
+    fn changes(scratch: &Scratch, clutter: &Clutter) -> Vec<String> {
+        let files = changes_since(&scratch.repository(), "HEAD", clutter).unwrap();
+        let shown = files.iter();
+        let shown = shown.map(|file| format!("{} {}", file.kind.label(), file.path));
+        shown.collect()
+    }
+
+    #[test]
+    fn what_tools_leave_is_no_change_wherever_it_lies() {
+        let scratch = Scratch::new();
+        scratch.write("pom.xml", "");
+        scratch.commit();
+        let left = [
+            ".venv/pyvenv.cfg",
+            ".venv/lib/python3/site-packages/a.py",
+            "deep/env/pyvenv.cfg",
+            "deep/env/bin/python",
+            "miniconda/conda-meta/history",
+            "web/node_modules/a/index.js",
+            "deep/__pycache__/a.pyc",
+            ".pytest_cache/v/cache/lastfailed",
+            ".mypy_cache/3.12/a.json",
+            ".ruff_cache/a",
+            ".tox/py/a.py",
+            ".nox/py/a.py",
+            ".hypothesis/examples/a",
+            "htmlcov/index.html",
+            ".coverage",
+            ".coverage.host.123",
+            ".unflake/history",
+            "target/classes/A.class",
+            ".idea/workspace.xml",
+            ".vscode/settings.json",
+        ];
+        for path in left {
+            scratch.write(path, "1\n");
+        }
+        assert!(changes(&scratch, &Clutter::default()).is_empty());
+    }
+
+    #[test]
+    fn what_only_looks_like_it_is_a_change() {
+        let scratch = Scratch::new();
+        scratch.write("node_modules/own.js", "1\n");
+        scratch.write(".vscode/settings.json", "1\n");
+        scratch.commit();
+        scratch.write("node_modules/own.js", "2\n");
+        scratch.git(&["rm", "--quiet", "--cached", ".vscode/settings.json"]);
+        // The work tree itself may be a virtual environment, and only Maven builds into `target`.
+        scratch.write("pyvenv.cfg", "1\n");
+        scratch.write("new.py", "1\n");
+        scratch.write("target/a.py", "1\n");
+        scratch.write(".coveragerc", "1\n");
+        let expected = [
+            "added .coveragerc",
+            "deleted .vscode/settings.json",
+            "added new.py",
+            "modified node_modules/own.js",
+            "added pyvenv.cfg",
+            "added target/a.py",
+        ];
+        assert_eq!(changes(&scratch, &Clutter::default()), expected);
+    }
+
+    #[test]
+    fn a_report_is_no_change_tracked_or_not() {
+        let scratch = Scratch::new();
+        scratch.write("tracked.xml", "1\n");
+        scratch.commit();
+        scratch.write("tracked.xml", "2\n");
+        scratch.write("out/report.xml", "1\n");
+        scratch.write("out/other.xml", "1\n");
+        let root = &scratch.root;
+        let reports = [
+            root.join("tracked.xml"),
+            root.join("out/../out/report.xml"),
+            root.join("not-there-yet.xml"),
+            Utf8PathBuf::from("/elsewhere/report.xml"),
+        ];
+        let clutter = Clutter::new(root, &reports, None);
+        scratch.write("not-there-yet.xml", "1\n");
+        assert_eq!(changes(&scratch, &clutter), ["added out/other.xml"]);
+    }
+
+    #[test]
+    fn an_untracked_file_that_the_run_wrote_is_no_change() {
+        let scratch = Scratch::new();
+        scratch.write("tracked", "1\n");
+        scratch.commit();
+        scratch.write("tracked", "2\n");
+        scratch.write("new.py", "1\n");
+        let times = [
+            (SystemTime::UNIX_EPOCH, vec!["modified tracked"]),
+            (
+                SystemTime::now() + Duration::from_secs(3600),
+                vec!["added new.py", "modified tracked"],
+            ),
+        ];
+        for (began, expected) in times {
+            let clutter = Clutter::new(&scratch.root, &[], Some(began));
+            assert_eq!(changes(&scratch, &clutter), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_with_older_content_was_not_written_by_the_run() {
+        let scratch = Scratch::new();
+        scratch.commit();
+        scratch.write("copied.py", "1\n");
+        let path = scratch.root.join("copied.py");
+        let file = File::options().write(true).open(path).unwrap();
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        file.set_modified(at(1000)).unwrap();
+        let clutter = Clutter::new(&scratch.root, &[], Some(at(2000)));
+        assert_eq!(changes(&scratch, &clutter), ["added copied.py"]);
+        // Its times are those of its latest entry.
+        scratch.git(&["init", "--quiet", "vendored"]);
+        assert_eq!(
+            changes(&scratch, &clutter),
+            ["added copied.py", "submodule vendored"]
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! What the lists of several VMs tell together: whether a name stands for the same test in each, and which
+//! random generators the project seeds.
+
+use std::collections::{BTreeSet, HashMap};
+
+use unflake_core::test::TestId;
+use unflake_core::trial::{Rung, VmId};
+
+use crate::lab::lane::Lane;
+use crate::lab::session::{Halt, Session};
+use crate::protocol::messages::Collected;
+
+/// The random generators that a copy can draw anew.
+const GENERATORS: [&str; 2] = ["random", "numpy"];
+
+/// What VMs told of their tests and generators, beside what the first listed.
+#[derive(Default)]
+pub(crate) struct Listings {
+    /// The parameters of tests in a VM, where they are not those of the first's list.
+    params: HashMap<(VmId, TestId), String>,
+    /// The generators that stand alike in all VMs that listed the suite, once there were two.
+    alike: Option<BTreeSet<String>>,
+}
+
+impl Listings {
+    /// Notes what a VM lists otherwise than the first did.
+    fn compare(&mut self, first: &Collected, vm: VmId, collected: &Collected) {
+        let known = first.tests.iter();
+        let known: HashMap<(&str, u32), Option<&String>> = known
+            .map(|one| (one.name.as_pair(), one.params.as_ref()))
+            .collect();
+        for listed in &collected.tests {
+            let of_first = known.get(&listed.name.as_pair()).copied().flatten();
+            if let (Some(before), Some(params)) = (of_first, &listed.params)
+                && before != params
+            {
+                let test = (vm, listed.name.to_id());
+                self.params.insert(test, params.clone());
+            }
+        }
+        let names = |list: &'_ Collected| -> Vec<TestId> {
+            list.tests.iter().map(|one| one.name.to_id()).collect()
+        };
+        if first.tests.len() == collected.tests.len() && names(first) == names(collected) {
+            self.meet(first, collected);
+        }
+    }
+
+    /// Notes which generators stand alike in two VMs that listed the same suite.
+    fn meet(&mut self, first: &Collected, collected: &Collected) {
+        let is_alike = |name: &&str| match (first.chance.get(*name), collected.chance.get(*name)) {
+            (Some(Some(one)), Some(Some(other))) => one == other,
+            (Some(_) | None, Some(_) | None) => false,
+        };
+        let alike = GENERATORS.iter().filter(|name| is_alike(name));
+        let alike: BTreeSet<String> = alike.map(ToString::to_string).collect();
+        self.alike = Some(match &self.alike {
+            Some(known) => known.intersection(&alike).cloned().collect(),
+            None => alike,
+        });
+    }
+
+    /// The parameters of a test in a VM, if they are not those of the first's list.
+    fn params_in(&self, vm: VmId, test: &TestId) -> Option<&String> {
+        self.params.get(&(vm, test.clone()))
+    }
+
+    /// The generators that nobody seeds: copies draw anew from them.
+    fn unseeded(&self) -> Vec<String> {
+        let is_seeded = |name: &str| self.alike.as_ref().is_some_and(|all| all.contains(name));
+        let unseeded = GENERATORS.iter().filter(|name| !is_seeded(name));
+        unseeded.map(ToString::to_string).collect()
+    }
+}
+
+impl Session {
+    /// Compares what a VM lists with what the first did.
+    pub(crate) fn compare_listing(&mut self, vm: VmId, collected: &Collected) {
+        if let Some(first) = &self.suite {
+            self.listings.compare(first, vm, collected);
+        }
+    }
+
+    /// Whether a VM has another test under this name than the one that was seen to fail; where none was, than
+    /// the first VM. As long as one of them does not tell, it is the same.
+    pub(crate) fn is_other_test(&self, test: &TestId, vm: VmId, rung: Rung) -> bool {
+        if rung == Rung::Suite || self.listings.params.is_empty() {
+            return false;
+        }
+        let place = self.places.get(test).copied();
+        let listed = place.and_then(|place| self.listed().tests[place].params.as_ref());
+        let params = |vm: VmId| self.listings.params_in(vm, test).or(listed);
+        let mut suspects = self.suspects.iter().rev();
+        let suspect = suspects.find(|suspect| suspect.test == *test);
+        let failed = suspect.and_then(|suspect| suspect.trials.first());
+        let there = failed.map_or(listed, |trial| params(trial.vm));
+        let here = params(vm);
+        here.is_some() && there.is_some() && here != there
+    }
+
+    /// The generators that a copy draws anew.
+    pub(crate) fn redraw(&self) -> Vec<String> {
+        if !self.wish.project.can_copy() {
+            return Vec::new();
+        }
+        self.listings.unseeded()
+    }
+
+    /// Finds out which generators the project seeds, if that takes one more VM. Nobody else works meanwhile.
+    ///
+    /// One that cannot list the suite tells nothing: then copies draw anew from all.
+    pub(crate) fn learn_chance(&mut self) -> Result<(), Halt> {
+        let is_seeded = self.listed().chance.values().any(Option::is_some);
+        if self.listings.alike.is_some() || !is_seeded || !self.wish.project.can_copy() {
+            return Ok(());
+        }
+        let workspace = self.new_workspace()?;
+        let vm = self.start_in(workspace.as_ref(), &[])?;
+        let worker = self.worker(0);
+        self.await_tests(&[], worker.as_ref(), vm)?;
+        self.listings.alike.get_or_insert_default();
+        self.leave_lane(Lane::new(vm, workspace, None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::messages::{Listed, Name};
+
+    fn collected(tests: &[(&str, &str)], random: Option<&str>) -> Collected {
+        let listed = |(name, params): &(&str, &str)| Listed {
+            name: Name::from(&TestId::new(name)),
+            file: "test_a.py".to_owned(),
+            line: 1,
+            params: Some((*params).to_owned()),
+        };
+        Collected {
+            root: "/shop".to_owned(),
+            config_file: None,
+            tests: tests.iter().map(listed).collect(),
+            errors: Vec::new(),
+            blocked: false,
+            deselected: 0,
+            replay: Vec::new(),
+            positional: Vec::new(),
+            left_out: Vec::new(),
+            imported_from: Vec::new(),
+            installed: None,
+            chance: [("random".to_owned(), random.map(ToOwned::to_owned))].into(),
+        }
+    }
+
+    #[test]
+    fn parameters_that_are_not_those_of_the_first_list_are_kept() {
+        let first = collected(&[("t[a0]", "1"), ("t[a1]", "2"), ("u[a0]", "3")], None);
+        let mut listings = Listings::default();
+        listings.compare(&first, VmId(1), &collected(&[("t[a1]", "1")], None));
+        listings.compare(&first, VmId(2), &collected(&[("t[a1]", "2")], None));
+        let test = TestId::new("t[a1]");
+        let params = |vm| listings.params_in(VmId(vm), &test).map(String::as_str);
+        assert_eq!(params(1), Some("1"));
+        assert_eq!(params(2), None, "as in the first");
+    }
+
+    #[test]
+    fn a_generator_that_stands_alike_in_two_vms_is_seeded() {
+        let suite = [("t", "")];
+        let first = collected(&suite, Some("aa"));
+        let mut listings = Listings::default();
+        assert_eq!(listings.unseeded(), ["random", "numpy"]);
+        listings.compare(&first, VmId(1), &collected(&suite, Some("aa")));
+        assert_eq!(listings.unseeded(), ["numpy"]);
+        listings.compare(&first, VmId(2), &collected(&suite, Some("bb")));
+        assert_eq!(listings.unseeded(), ["random", "numpy"]);
+    }
+
+    #[test]
+    fn a_vm_that_lists_other_tests_tells_nothing_of_generators() {
+        let first = collected(&[("t", ""), ("u", "")], Some("aa"));
+        let mut listings = Listings::default();
+        listings.compare(&first, VmId(1), &collected(&[("t", "")], Some("aa")));
+        assert_eq!(listings.unseeded(), ["random", "numpy"]);
+    }
+
+    #[test]
+    fn a_generator_that_nobody_touched_is_not_seeded() {
+        let first = collected(&[("t", "")], None);
+        let mut listings = Listings::default();
+        listings.compare(&first, VmId(1), &collected(&[("t", "")], None));
+        assert_eq!(listings.unseeded(), ["random", "numpy"]);
+    }
+}

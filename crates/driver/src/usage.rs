@@ -1,0 +1,5 @@
+//! What a watched run used: by its own words, and by those of the system.
+
+pub(crate) mod facts;
+pub(crate) mod kernel;
+pub(crate) mod programs;

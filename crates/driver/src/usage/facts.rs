@@ -1,0 +1,379 @@
+//! What a watched run wrote about itself, and what that means in terms of the repository.
+//!
+//! `docs/protocol.md` lists the facts. A line that is cut, or that says something unknown, counts as a
+//! part of the run that was missed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::time::SystemTime;
+
+use camino::Utf8Path;
+use serde_json::Value;
+use unflake_core::change::is_python;
+use unflake_core::usage::{Asked, FileUse, Native, Usage};
+
+use crate::git::generated::is_generated;
+use crate::git::paths::{Places, Way};
+use crate::usage::programs::unfollowed_programs;
+
+/// Everything that a watched run wrote.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Facts {
+    uses: BTreeSet<(Kind, String)>,
+    /// The modules that ran, as file and name.
+    modules: BTreeSet<(String, String)>,
+    /// The code that ran, as file and first line.
+    code: BTreeSet<(String, u32)>,
+    /// The constants of sources, which a compiler copies into others.
+    constants: BTreeMap<String, String>,
+    /// All that was on the search path of modules ever.
+    search_path: BTreeSet<String>,
+    /// The modules that were looked for, each with its folders; none means the search path.
+    sought: BTreeSet<(String, Vec<String>)>,
+    pub(crate) spawned: Vec<Spawned>,
+    /// Processes that were followed, with their parents.
+    pub(crate) processes: Vec<(i64, i64)>,
+    blind: Option<String>,
+    is_by_line: bool,
+    /// The processes on this machine that it talked to and did not start.
+    talked: BTreeSet<String>,
+    missed: BTreeSet<String>,
+}
+
+/// A program that a run started.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Spawned {
+    /// The process that started it.
+    pub(crate) by: i64,
+    /// The program, then its arguments with its own name first.
+    pub(crate) words: Vec<String>,
+}
+
+/// How a path was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Whole,
+    Read,
+    /// A source, read to be imported or shown.
+    Source,
+    LookedAt,
+    /// Looked for by the framework.
+    Telling,
+    Measured,
+    Listed,
+    Scanned,
+    Loaded,
+}
+
+/// What must be known about the repository to make sense of paths.
+pub(crate) struct Ground<'a> {
+    /// Its root, without symbolic links.
+    pub(crate) root: &'a Utf8Path,
+    /// The files that git knows in the work tree, new ones included.
+    pub(crate) known: &'a BTreeSet<String>,
+    /// Those among them that git is told not to look at.
+    pub(crate) hidden: &'a BTreeSet<String>,
+    /// A checkout of the base, if there is one.
+    pub(crate) base_tree: Option<&'a Utf8Path>,
+    /// When the run began: what is younger was made by the run.
+    pub(crate) run_began: SystemTime,
+    /// The changed files that somebody opened meanwhile; `None` if the system did not watch.
+    pub(crate) opened: Option<&'a BTreeSet<String>>,
+    /// The file of the test that ran, if it was one alone.
+    pub(crate) test: Option<&'a Utf8Path>,
+}
+
+/// The parts of the language itself through which files are opened that the runner does not see.
+const OPENERS: [&str; 5] = ["ctypes", "ssl", "_dbm", "_gdbm", "_sqlite3"];
+
+impl Facts {
+    /// Reads the file that a watched run has written so far.
+    pub(crate) fn read(file: &Utf8Path) -> io::Result<Self> {
+        Ok(Self::of(&fs::read_to_string(file)?))
+    }
+
+    /// The same, as if it had been in `to` and not in `from`.
+    pub(crate) fn read_moved(file: &Utf8Path, from: &Utf8Path, to: &Utf8Path) -> io::Result<Self> {
+        let quoted = |path: &Utf8Path| {
+            let quoted = Value::from(path.as_str()).to_string();
+            quoted.trim_matches('"').to_owned()
+        };
+        let text = fs::read_to_string(file)?;
+        Ok(Self::of(&text.replace(&quoted(from), &quoted(to))))
+    }
+
+    /// Adds what another file of the same run holds.
+    pub(crate) fn add(&mut self, more: Self) {
+        self.uses.extend(more.uses);
+        self.modules.extend(more.modules);
+        self.code.extend(more.code);
+        self.constants.extend(more.constants);
+        self.search_path.extend(more.search_path);
+        self.sought.extend(more.sought);
+        self.spawned.extend(more.spawned);
+        self.processes.extend(more.processes);
+        self.blind = self.blind.take().or(more.blind);
+        self.is_by_line |= more.is_by_line;
+        self.talked.extend(more.talked);
+        self.missed.extend(more.missed);
+    }
+
+    fn of(text: &str) -> Self {
+        let mut facts = Self::default();
+        for line in text.lines() {
+            if facts.take(line).is_none() {
+                let line = line.chars().take(200).collect::<String>();
+                facts.missed.insert(format!("unreadable: {line}"));
+            }
+        }
+        facts
+    }
+
+    /// The constants of a source, if there was such a source.
+    pub(crate) fn constants_of(&self, file: &Utf8Path) -> Option<&str> {
+        self.constants.get(file.as_str()).map(String::as_str)
+    }
+
+    fn take(&mut self, line: &str) -> Option<()> {
+        let fact: Vec<Value> = serde_json::from_str(line).ok()?;
+        let (what, rest) = fact.split_first()?;
+        let text = |at: usize| rest.get(at)?.as_str().map(ToOwned::to_owned);
+        let number = |at: usize| rest.get(at)?.as_i64();
+        let texts = |from: usize| -> Vec<String> {
+            let more = rest.iter().skip(from).filter_map(Value::as_str);
+            more.map(ToOwned::to_owned).collect()
+        };
+        let mut used = |kind: Kind| -> Option<()> {
+            self.uses.insert((kind, text(0)?));
+            Some(())
+        };
+        match what.as_str()? {
+            "whole" => used(Kind::Whole)?,
+            "read" => used(Kind::Read)?,
+            "source" => used(Kind::Source)?,
+            "looked" => used(Kind::LookedAt)?,
+            "telling" => used(Kind::Telling)?,
+            "measured" => used(Kind::Measured)?,
+            "listed" => used(Kind::Listed)?,
+            "scanned" => used(Kind::Scanned)?,
+            "loaded" => used(Kind::Loaded)?,
+            "module" => {
+                self.modules.insert((text(0)?, text(1)?));
+            }
+            "code" => {
+                let line = u32::try_from(number(1)?).unwrap_or_default();
+                self.code.insert((text(0)?, line));
+            }
+            "constants" => {
+                self.constants.insert(text(0)?, text(1)?);
+            }
+            "path" => {
+                self.search_path.extend(texts(0));
+            }
+            "sought" => {
+                self.sought.insert((text(0)?, texts(1)));
+            }
+            "spawned" => self.spawned.push(Spawned {
+                by: number(0)?,
+                words: texts(2),
+            }),
+            "process" => self.processes.push((number(0)?, number(1)?)),
+            "blind" => self.blind = text(0),
+            "lines" => self.is_by_line = true,
+            "talked" => {
+                self.talked.insert(text(0)?);
+            }
+            "missed" => {
+                self.missed.insert(text(0)?);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// What the run used, in terms of the repository.
+    pub(crate) fn to_usage(&self, ground: &Ground<'_>) -> Usage {
+        let mut reader = Reader::new(ground);
+        for (file, name) in &self.modules {
+            reader.file(file, |file| file.is_imported = true);
+            let top = name.split('.').next().unwrap_or(name);
+            reader.sought(top, &self.search_path);
+        }
+        for (file, line) in &self.code {
+            reader.file(file, |file| {
+                file.ran.insert(*line);
+            });
+        }
+        for (kind, path) in &self.uses {
+            match kind {
+                Kind::Whole | Kind::Read => reader.file(path, |file| file.is_read = true),
+                Kind::Source => reader.source(path),
+                Kind::LookedAt => reader.looked_at(path, Asked::Presence),
+                Kind::Telling => reader.telling(path),
+                Kind::Measured => reader.looked_at(path, Asked::Status),
+                Kind::Listed => reader.listed(path),
+                Kind::Scanned => reader.scanned(path),
+                Kind::Loaded => reader.loaded(path),
+            }
+        }
+        for (name, folders) in &self.sought {
+            let leaf = name.rsplit('.').next().unwrap_or(name);
+            if folders.is_empty() {
+                reader.sought(leaf, &self.search_path);
+            } else {
+                reader.sought(leaf, folders);
+            }
+        }
+        reader.usage.unfollowed = unfollowed_programs(&self.spawned, &self.processes);
+        reader.usage.blind.clone_from(&self.blind);
+        reader.usage.is_by_line = self.is_by_line;
+        reader.usage.talked.clone_from(&self.talked);
+        reader.usage.missed.clone_from(&self.missed);
+        reader.opened();
+        reader.usage
+    }
+}
+
+/// Puts paths into the terms of a repository.
+struct Reader<'a> {
+    ground: &'a Ground<'a>,
+    usage: Usage,
+    places: Places<'a>,
+    /// The sources that somebody opened whom we watch.
+    sources: BTreeSet<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(ground: &'a Ground<'a>) -> Self {
+        Self {
+            ground,
+            usage: Usage::default(),
+            places: Places::new(ground.root),
+            sources: BTreeSet::new(),
+        }
+    }
+
+    /// A file whose content was used. A folder has its entries for a content.
+    fn file(&mut self, path: &str, used: impl Fn(&mut FileUse)) {
+        let way = self.places.file(path);
+        self.links(&way);
+        let Some(place) = way.place else {
+            self.usage.elsewhere.insert(path.to_owned());
+            return;
+        };
+        if way.end.is_dir() {
+            self.usage.listed.insert(place);
+            return;
+        }
+        if !self.ground.known.contains(&place) && !place.starts_with(".git/") {
+            self.usage.elsewhere.insert(path.to_owned());
+            if is_generated(self.ground, &place) {
+                self.usage.generated.insert(place.clone());
+            }
+        }
+        if self.ground.hidden.contains(&place) {
+            self.usage.hidden.insert(place.clone());
+        }
+        used(self.usage.files.entry(place).or_default());
+    }
+
+    fn source(&mut self, path: &str) {
+        let way = self.places.file(path);
+        self.links(&way);
+        self.sources.extend(way.place);
+    }
+
+    fn looked_at(&mut self, path: &str, asked: Asked) {
+        let way = self.places.file(path);
+        self.links(&way);
+        let Some(place) = way.place else { return };
+        let file = self.usage.files.entry(place.clone()).or_default();
+        file.asked = file.asked.max(Some(asked));
+        // The times of a folder are those of its entries.
+        if asked == Asked::Status && way.end.is_dir() {
+            self.usage.listed.insert(place);
+        }
+    }
+
+    /// What the framework looks for in the folders above a test changes the test; elsewhere it does not.
+    fn telling(&mut self, path: &str) {
+        let folder = Utf8Path::new(path).parent().map_or("", Utf8Path::as_str);
+        let folder = self.places.folder(folder).end;
+        let test = self.ground.test.map(|test| self.places.file(test.as_str()));
+        if test.is_none_or(|test| test.end.starts_with(folder)) {
+            self.looked_at(path, Asked::Presence);
+        }
+    }
+
+    fn listed(&mut self, path: &str) {
+        let way = self.places.folder(path);
+        self.links(&way);
+        self.usage.listed.extend(way.place);
+    }
+
+    fn scanned(&mut self, path: &str) {
+        let way = self.places.folder(path);
+        self.usage.scanned.extend(way.place);
+    }
+
+    /// Whoever goes through a link reads it.
+    fn links(&mut self, way: &Way) {
+        for link in &way.links {
+            let file = self.usage.files.entry(link.clone()).or_default();
+            file.is_read = true;
+            // Nobody knows where it led at the base.
+            if !self.ground.known.contains(link) && is_generated(self.ground, link) {
+                self.usage.generated.insert(link.clone());
+            }
+        }
+    }
+
+    /// What the system saw and we did not.
+    fn opened(&mut self) {
+        let Some(opened) = self.ground.opened else {
+            return;
+        };
+        self.usage.is_kernel_watched = true;
+        for path in opened {
+            // Who imports a source is seen by the runner, down to the function.
+            if !is_python(path) || !self.sources.contains(path) {
+                let file = self.usage.files.entry(path.clone()).or_default();
+                file.is_read = true;
+            }
+        }
+    }
+
+    fn loaded(&mut self, path: &str) {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let name = name.split('.').next().unwrap_or(name);
+        let is_standard = path.contains("/lib-dynload/") || !path.contains('/');
+        if is_standard && !OPENERS.contains(&name) {
+            return;
+        }
+        let is_inside = !is_standard && self.places.file(path).place.is_some();
+        let top = path
+            .rsplit_once("/site-packages/")
+            .map(|(_, tail)| tail.split(['/', '.']).next().unwrap_or(tail));
+        let is_source_here = top.is_some_and(|top| {
+            let homes = ["", "src", "python", "lib"];
+            let mut homes = homes
+                .iter()
+                .map(|home| self.ground.root.join(home).join(top));
+            homes.any(|folder| folder.is_dir())
+        });
+        let path = path.to_owned();
+        let is_own = is_inside || is_source_here;
+        self.usage.natives.insert(Native { path, is_own });
+    }
+
+    fn sought<'f>(&mut self, leaf: &str, folders: impl IntoIterator<Item = &'f String>) {
+        for folder in folders {
+            let way = self.places.folder(folder);
+            self.links(&way);
+            if let Some(folder) = way.place {
+                self.usage.sought.insert((folder, leaf.to_owned()));
+            }
+        }
+    }
+}
