@@ -17,6 +17,13 @@ use crate::verdict::{Doubt, Flakiness, Reason, Verdict};
 /// suite, so it is never empty. A step in the same VM is asked for only while that VM can take it.
 pub fn next_step(rungs: Rungs, trials: &[Trial], stage: Stage) -> Step {
     let seen = Seen { trials };
+    if let Stage::SuiteEnded {
+        too_many_failures: true,
+        ..
+    } = stage
+    {
+        return Step::Conclude(Verdict::Unexamined(Reason::TooManyFailures));
+    }
     if trials[0].fixtures == Fixtures::EndedBadly {
         return shared_tear_down(seen, stage);
     }
@@ -30,12 +37,6 @@ pub fn next_step(rungs: Rungs, trials: &[Trial], stage: Stage) -> Step {
                 Step::Wait
             }
         }
-        (
-            None,
-            Stage::SuiteEnded {
-                too_many_failures, ..
-            },
-        ) if too_many_failures => Step::Conclude(Verdict::Unexamined(Reason::TooManyFailures)),
         (None, Stage::SuiteEnded { suite_vm_alive, .. }) => {
             let can_end = suite_vm_alive && seen.vm_is_usable();
             if can_end && seen.fresh_count() == 0 && seen.count(Rung::End) < rungs.end {
@@ -649,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_failures_stop_the_reruns_but_not_the_look_at_what_passed() {
+    fn too_many_failures_stop_all_reruns() {
         let flood = Stage::SuiteEnded {
             too_many_failures: true,
             suite_vm_alive: true,
@@ -657,14 +658,19 @@ mod tests {
         let failed = trial(Rung::Suite, Birth::Exec, Outcome::Failed);
         let again = trial(Rung::Immediate, Birth::Exec, Outcome::Failed);
         let passed = trial(Rung::Immediate, Birth::Exec, Outcome::Passed);
-        assert_eq!(
-            next_step(Rungs::default(), &[failed.clone(), again], flood),
-            Step::Conclude(Verdict::Unexamined(Reason::TooManyFailures))
-        );
-        assert_eq!(
-            next_step(Rungs::default(), &[failed, passed], flood),
-            Step::Rerun(Rung::Look, Place::CheapestVm)
-        );
+        let torn_down = Trial {
+            fixtures: Fixtures::EndedBadly,
+            ..failed.clone()
+        };
+        for trials in [
+            vec![failed.clone(), again],
+            vec![failed, passed],
+            vec![torn_down],
+        ] {
+            let step = next_step(Rungs::default(), &trials, flood);
+            let unexamined = Verdict::Unexamined(Reason::TooManyFailures);
+            assert_eq!(step, Step::Conclude(unexamined), "{trials:?}");
+        }
     }
 
     /// The same trial with shared fixtures rebuilt.

@@ -103,3 +103,48 @@ fn five_failures_with_one_fixture_are_all_counted_and_examined() {
         said.is(test, "yours", &["fails-more"]);
     }
 }
+
+/// Twenty tests that fail once each, and pass whenever they are run again.
+const BLIP: &str = r#"
+=== net.py
+import os
+
+PORT = 1
+
+
+def is_up(number):
+    mark = os.environ["OUTSIDE"] + f"/up{number}"
+    was_asked = os.path.exists(mark)
+    open(mark, "w").close()
+    return was_asked
+=== test_net.py
+import os
+
+import net
+import pytest
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_net(number):
+    with open(os.environ["OUTSIDE"] + "/runs", "a") as file:
+        print(number, file=file)
+    assert net.is_up(number)
+"#;
+
+#[test]
+fn failures_that_pass_at_once_are_too_many_as_well() {
+    let Some(history) = History::at(BLIP) else {
+        return;
+    };
+    history.change(Way::Branch, &[("net.py", "PORT = 1", "PORT = 2")]);
+    let said = history.run(&[]);
+    said.ends(1);
+    assert_eq!(said.tests().len(), 20, "{said}");
+    for test in said.tests() {
+        said.fails_as(test, "unexamined");
+        said.is_not_acquitted(test);
+    }
+    // The suite, one rerun each, and few questions at the base.
+    let runs = history.outside("runs").len();
+    assert!(runs <= 20 + 20 + 3 * 20, "{runs}");
+}
