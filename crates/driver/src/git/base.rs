@@ -40,7 +40,7 @@ pub enum BaseSource {
         /// The default branch.
         branch: String,
     },
-    /// HEAD is on the default branch, and tracked files differ from it: it is HEAD itself.
+    /// HEAD is on the default branch, was run, and tracked files differ from it: it is HEAD itself.
     Head,
     /// HEAD is on the default branch, and the CI names a commit before it.
     Before {
@@ -118,8 +118,8 @@ pub struct Hints<'a> {
 ///
 /// It is what is given; in a CI, where the pull request left its target; on a branch, where it left the
 /// branch that it tracks or the default branch. On the default branch it is the last commit that the remote
-/// has, if there are others; HEAD, if tracked files differ from it; the commit before it that the CI or the
-/// history knows; the commit before it. Untracked files change nothing of all that.
+/// has, if there are others; HEAD, if it was run and tracked files differ from it; the commit before it that the CI
+/// or the history knows; the commit before it. Untracked files change nothing of all that.
 pub fn find_base(repository: &Repository, hints: &Hints<'_>) -> Result<Base, BaseError> {
     let search = Search {
         revisions: Revisions { repository },
@@ -285,7 +285,10 @@ impl Search<'_> {
             source,
             wanted: wanted.to_owned(),
         };
-        if has_tracked_changes(self.revisions.repository, head, self.hints.clutter)? {
+        // An uncommitted change to a commit that nobody has run excuses nothing that is in the commit.
+        if (self.hints.tested)(head)
+            && has_tracked_changes(self.revisions.repository, head, self.hints.clutter)?
+        {
             return Ok(base(head.to_owned(), BaseSource::Head, "HEAD"));
         }
         for before in ci_push::before(self.hints.variable) {
@@ -912,20 +915,31 @@ mod tests {
     }
 
     #[test]
-    fn on_the_default_branch_only_tracked_files_make_head_the_base() {
+    fn on_the_default_branch_a_tracked_change_makes_head_the_base_if_head_was_run() {
         let server = Server::new();
         let scratch = server.clone(&[]);
         let parent = base(&server.main[1], BaseSource::Parent, "HEAD^");
-        assert_eq!(find(&scratch, None).unwrap(), parent);
+        let was_run = |commit: &str| commit == server.main[2];
+        let find = |tested: &dyn Fn(&str) -> bool| {
+            let hints = Hints {
+                given: None,
+                variable: NOWHERE,
+                tested,
+                clutter: &Clutter::default(),
+            };
+            find_base(&scratch.repository(), &hints).unwrap()
+        };
+        assert_eq!(find(&was_run), parent);
         scratch.write("report.xml", "<testsuites/>\n");
         scratch.write(".venv/pyvenv.cfg", "");
-        assert_eq!(find(&scratch, None).unwrap(), parent);
+        assert_eq!(find(&was_run), parent);
         scratch.write("one", "2\n");
         let head = base(&server.main[2], BaseSource::Head, "HEAD");
-        assert_eq!(find(&scratch, None).unwrap(), head);
+        assert_eq!(find(&was_run), head);
+        assert_eq!(find(&|_| false), parent, "the commit may be at fault");
         scratch.git(&["checkout", "--quiet", "one"]);
         scratch.git(&["add", "report.xml"]);
-        assert_eq!(find(&scratch, None).unwrap(), head);
+        assert_eq!(find(&was_run), head);
     }
 
     #[test]
@@ -942,7 +956,7 @@ mod tests {
             let hints = Hints {
                 given: None,
                 variable: NOWHERE,
-                tested: &|_| false,
+                tested: &|commit| commit == server.main[2],
                 clutter: &clutter,
             };
             let found = find_base(&scratch.repository(), &hints).unwrap();
@@ -1080,8 +1094,12 @@ mod tests {
         scratch.write("library/untracked", "1\n");
         assert_eq!(find(&scratch, None).unwrap().source, BaseSource::Parent);
         scratch.write("library/one", "2\n");
+        let hints = Hints {
+            tested: &|commit| commit == around,
+            ..hints
+        };
         assert_eq!(
-            find(&scratch, None).unwrap(),
+            find_base(&scratch.repository(), &hints).unwrap(),
             base(&around, BaseSource::Head, "HEAD")
         );
     }

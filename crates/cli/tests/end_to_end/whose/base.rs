@@ -34,6 +34,18 @@ fn an_uncommitted_change_does_not_move_it() {
 }
 
 #[test]
+fn an_uncommitted_change_on_main_does_not_excuse_the_commit_below_it() {
+    for (test, edit) in BOTH {
+        let Some(history) = History::at(SHOP) else {
+            return;
+        };
+        history.change(Way::Main, &[edit]);
+        history.edit(&[NOTES]);
+        history.run(&[]).ends(1).is(test, "yours", &["fails-more"]);
+    }
+}
+
+#[test]
 fn a_file_that_the_suite_leaves_does_not_move_it() {
     let base = SHOP.replace(
         "def test_price():\n",
