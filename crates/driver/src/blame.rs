@@ -141,6 +141,11 @@ impl Session {
         sides: &mut Sides,
         deadline: Option<Instant>,
     ) -> Result<(Verdict, Blame), Halt> {
+        // What hid the failure of another test need not hide this one's.
+        if sides.is_unwatched {
+            sides.close()?;
+            sides.is_unwatched = false;
+        }
         let ground = self.ground(at, verdict);
         let has_passed = self.suspects[at]
             .trials

@@ -36,9 +36,32 @@ impl Session {
         before.cloned().collect()
     }
 
-    /// Whether the suite's order was drawn by chance, so that the base has none of its own.
-    pub(super) fn has_chance_order(&self) -> bool {
-        self.jobs > 1 || !self.listed().replay.is_empty()
+    /// The tests that the base runs before a suspect, which is called `test` there, in its own order; `None` if the order
+    /// of this run is none that a project has by itself: it was drawn by chance, or is that of somebody's report.
+    pub(super) fn own_before(&self, at: usize, side: &Side, test: &TestId) -> Option<Vec<TestId>> {
+        if self.jobs > 1 || !self.listed().replay.is_empty() {
+            return None;
+        }
+        let here = self.before_here(at);
+        let listed = self.tests.iter().map(|one| &one.id);
+        let own: Vec<&TestId> = listed
+            .take_while(|one| **one != self.suspects[at].test)
+            .collect();
+        let missing = own.len().checked_sub(here.len())?;
+        if !own[missing..].iter().copied().eq(&here) {
+            return None;
+        }
+        let mut there = side.before(test);
+        // A VM that began in the middle of the suite, after a crash or with a class of its own. What the change has
+        // removed may have stood at its beginning.
+        if missing > 0 {
+            let place = |test: &TestId| there.iter().position(|one| one == test);
+            let begin = place(own[missing - 1]).map(|last| last + 1);
+            let shared = self.shared_before(at, side);
+            let begin = begin.or_else(|| place(shared.first()?));
+            there.drain(..begin.unwrap_or(there.len()));
+        }
+        Some(there)
     }
 
     pub(super) fn list_base(&mut self, at: usize, sides: &mut Sides) -> Result<Heard, Halt> {
@@ -58,13 +81,12 @@ impl Session {
                 }
                 let is_listed = old.is_some();
                 let shared = self.shared_before(at, side);
-                let own = old.map(|old| side.before(&old));
-                let orders_differ =
-                    !self.has_chance_order() && own.is_some_and(|own| own != shared);
+                let own = old.map(|old| self.own_before(at, side, &old));
+                let is_by_chance = own == Some(None);
                 Heard::Listed(Listed {
                     is_listed,
-                    orders_differ,
-                    loses_tests: self.has_chance_order() && side.lists_more_than(&self.places),
+                    orders_differ: own.flatten().is_some_and(|own| own != shared),
+                    loses_tests: is_by_chance && side.lists_more_than(&self.places),
                 })
             }
             Some(Err(why)) => Heard::BaseCannotRun { why: why.clone() },
@@ -151,10 +173,11 @@ impl Session {
         let Some(test) = test else {
             return Ok(not_run("it is not there".to_owned()));
         };
-        let before = match place {
-            Where::Base if !self.has_chance_order() => side.before(&test),
-            Where::Here | Where::Base | Where::BaseInThisOrder => self.shared_before(at, side),
+        let own = match place {
+            Where::Base => self.own_before(at, side, &test),
+            Where::Here | Where::BaseInThisOrder => None,
         };
+        let before = own.unwrap_or_else(|| self.shared_before(at, side));
         let order: Vec<TestId> = before.into_iter().chain([test]).collect();
         let trial = match side.run(&order)? {
             Ok(trial) => renames::under_new_name(trial, &self.suspects[at].test),

@@ -78,9 +78,68 @@ fn a_removed_test_that_cleaned_up() {
     said.ends(1)
         .is("test_c.py::test_level", "yours", &["exposed"]);
     let polluters = &said.finding("test_c.py::test_level")["whose"]["polluters"];
-    for polluter in polluters.as_array().unwrap() {
-        assert_eq!(polluter, "test_a.py::test_high", "{said}");
-    }
+    assert_eq!(
+        *polluters,
+        serde_json::json!(["test_a.py::test_high"]),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_crash_that_hides_what_a_test_needs_exposes_nothing() {
+    let base = format!(
+        "{NEEDY}{}",
+        "
+=== test_ab.py
+import os
+
+
+def test_crash():
+    os._exit(3)
+=== docs/notes.md
+Tea.
+=== shop.py
+PRICE = 1
+=== test_price.py
+import shop
+
+
+def test_price():
+    assert shop.PRICE
+"
+    );
+    let Some(history) = History::at(&base) else {
+        return;
+    };
+    history.change(Way::Branch, &[("shop.py", "PRICE = 1", "PRICE = 2")]);
+    let said = history.run(&[]);
+    let test = "test_b.py::test_use";
+    said.ends(1)
+        .is(test, "not-yours", &["at-base", "untouched"]);
+}
+
+#[test]
+fn a_crash_does_not_hide_that_a_removed_test_exposed_another() {
+    let base = format!(
+        "{NEEDY}{}",
+        "
+=== test_aa.py
+import os
+
+
+def test_crash():
+    os._exit(3)
+"
+    );
+    let base = base.replace("test_a.py", "test_ab.py");
+    let Some(history) = History::at(&base) else {
+        return;
+    };
+    history.begin(Way::Branch);
+    fs::remove_file(history.tree().join("test_ab.py")).unwrap();
+    history.end(Way::Branch);
+    let said = history.run(&[]);
+    said.ends(1).is_not_acquitted("test_b.py::test_use");
 }
 
 #[test]

@@ -5,8 +5,14 @@ use super::{BROKEN, BUG, LEAK, SHOP, VICTIM};
 
 /// A report of plain pytest in the work tree, where no git ignores it.
 fn report(history: &History) {
+    report_of(history, &[]);
+}
+
+/// The same of these files, in this order.
+fn report_of(history: &History, files: &[&str]) {
     let mut pytest = history.command(history.python(), &history.tree());
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    pytest.args(files);
     let output = pytest.arg("--junitxml=report.xml").output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
@@ -95,4 +101,40 @@ fn an_old_bug_is_not_yours_and_is_forgiven_on_demand() {
     said.fails_as(BROKEN, "broken");
     let forgiving = ["--forgive", "pre-existing", "report.xml"];
     history.unflake("triage", &forgiving).ends(0);
+}
+
+/// Two tests that pass in the project's own order, and of which the first fails after the second.
+const ORDERED: &str = "
+=== state.py
+LEVEL = 1
+
+
+def name():
+    return \"state\"
+=== test_a.py
+import state
+
+
+def test_level():
+    state.name()
+    assert state.LEVEL == 1
+=== test_z.py
+import state
+
+
+def test_high():
+    state.LEVEL = 9
+    assert state.LEVEL == 9
+";
+
+#[test]
+fn what_fails_in_the_order_of_a_report_is_compared_in_that_order() {
+    let Some(history) = History::at(ORDERED) else {
+        return;
+    };
+    history.change(Way::Branch, &[("state.py", "\"state\"", "\"level\"")]);
+    report_of(&history, &["test_z.py", "test_a.py"]);
+    let said = history.unflake("triage", &["report.xml"]);
+    said.ends(0)
+        .is("test_a.py::test_level", "not-yours", &["at-base"]);
 }
