@@ -224,6 +224,7 @@ class Guest:
         try:
             if self._eye is not None and command.get("usage"):
                 self._eye.move(command["usage"])
+                self._items.eye = self._eye
             self._items.twice(session, command)
             self._items.tear_down_all(session)
             if command.get("compare"):

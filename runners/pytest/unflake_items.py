@@ -33,6 +33,7 @@ class Items:
         self.find_places: Any = None
         self.forks: Any = None  # What makes copies of this VM.
         self.tracer: Any = None  # What records runs, if they are to be recorded.
+        self.eye: Any = None  # What writes down what is used, if anything does.
         self.failures: Any = None  # What was raised in the run, once tests are listed.
         self.reports: List[Any] = []
 
@@ -103,6 +104,8 @@ class Items:
         for branch in command.get("branches", []):
             branches.setdefault(branch["after"], []).append(branch)
         for done, (name, following) in enumerate(zip(names, [*names[1:], command.get("next")])):
+            if done and self.eye is not None:
+                self.eye.note("tested", done)
             for branch in branches.get(done, []):
                 self._branch_off(session, branch["tests"], command.get("redraw", []))
             item = self._find(name)

@@ -8,6 +8,7 @@
 pub mod inquiry;
 pub mod polluters;
 pub mod question;
+mod runs;
 pub mod two_sample;
 
 use crate::intersect::Intersection;
@@ -133,6 +134,11 @@ pub enum Open {
         /// The changed files that shape the environment.
         files: Vec<String>,
     },
+    /// It fails at the base in the same way, and here in another way too, in which it never failed there.
+    AnotherFailure {
+        /// The other way.
+        message: String,
+    },
     /// It did not fail often enough again, or the rates are too near.
     NotSettled,
     /// It fails more often here than at the base, but was not seen to use anything that changed.
@@ -179,6 +185,7 @@ impl Open {
             Self::Budget => "budget",
             Self::BaseCannotRun { .. } => "base-cannot-run",
             Self::EnvironmentMoved { .. } => "environment-moved",
+            Self::AnotherFailure { .. } => "another-failure",
             Self::NotSettled => "not-settled",
             Self::Unseen => "unseen",
             Self::Unexamined => "unexamined",

@@ -77,7 +77,7 @@ impl Intersection {
     /// failure there says nothing about the base.
     pub fn shared_with_base(&self) -> Vec<String> {
         let unknowns = self.unknowns.iter().filter_map(|unknown| match unknown {
-            Unknown::Generated(path) => Some(path.clone()),
+            Unknown::Generated(path) | Unknown::Outside(path) => Some(path.clone()),
             Unknown::Service(what) => Some(format!("what listens on {what}")),
             Unknown::Process(_)
             | Unknown::NativeSource { .. }
@@ -185,6 +185,8 @@ pub enum Unknown {
     Repository,
     /// It talked to a process that it did not start, and that may have been started from what changed.
     Service(String),
+    /// At the base, it read a file outside that was written while the runs here were made, and not by itself.
+    Outside(String),
     /// Something that it used was missed.
     Missed(String),
     /// It failed in another way than in the suite, so that the suite's failure was not watched.

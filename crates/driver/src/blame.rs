@@ -6,7 +6,9 @@ mod polluters;
 pub(crate) mod renames;
 mod runs;
 mod setup;
+mod shared_runs;
 pub(crate) mod side;
+mod sides;
 mod stray;
 
 use std::collections::BTreeSet;
@@ -28,55 +30,13 @@ use crate::blame::comparison::Changes;
 use crate::blame::memory::{AskedFailure, Memory};
 use crate::git::difference::{CheckBase, Difference};
 use crate::lab::session::{Halt, Session};
-use side::Side;
+use side::Made;
+use sides::Sides;
 
 /// How long the question may take at least, where the user does not say it.
 const LEAST_BUDGET: Duration = Duration::from_secs(60);
-/// How many runs of one test are read for what they used.
-const MOST_READ: usize = 3;
-/// After how many runs without the failure it may be the watching that hides it.
-const HIDDEN: u32 = 8;
-
 /// How many different failures are asked at the base where there are too many to be examined.
 const MOST_RED: usize = 3;
-
-/// The two sides, each opened when it is first needed, and the time that is left.
-#[derive(Default)]
-struct Sides {
-    here: Option<Result<Side, String>>,
-    base: Option<Result<Side, String>>,
-    deadline: Option<Instant>,
-    /// Whether the VMs write down what they use, which can hide a failure.
-    is_unwatched: bool,
-}
-
-/// How many runs of a suspect were read for what they used.
-#[derive(Default)]
-struct Read {
-    here: usize,
-    base: usize,
-}
-
-impl Read {
-    /// Nothing more is read.
-    fn enough() -> Self {
-        Self {
-            here: MOST_READ,
-            base: MOST_READ,
-        }
-    }
-}
-
-impl Sides {
-    /// Ends both; they are opened anew when they are needed.
-    fn close(&mut self) -> Result<(), Halt> {
-        let sides = [self.here.take(), self.base.take()];
-        for side in sides.into_iter().flatten().flatten() {
-            side.close()?;
-        }
-        Ok(())
-    }
-}
 
 impl Session {
     /// Finds out for every suspect whose failure it is, and judges it.
@@ -85,11 +45,12 @@ impl Session {
             .filter(|at| !self.suspects[*at].is_judged)
             .collect();
         let budget = self.blame_budget();
-        let mut sides = Sides {
-            deadline: budget.map(|budget| Instant::now() + budget),
-            ..Sides::default()
-        };
+        let mut sides = Sides::until(budget.map(|budget| Instant::now() + budget));
         let total = open.len();
+        let asked = open.iter().copied();
+        sides
+            .shared
+            .begin(asked.filter(|at| self.suspects[*at].verdict.is_some_and(is_asked)));
         let mut red = BTreeSet::new();
         for (done, at) in open.into_iter().enumerate() {
             let test = self.suspects[at].test.clone();
@@ -101,6 +62,7 @@ impl Session {
                 let others = u32::try_from(total - done).unwrap_or(u32::MAX);
                 Instant::now() + (left / others).max(left / 4)
             });
+            sides.shared.leave(at);
             let is_asked = is_asked(verdict) || self.is_red_sample(at, verdict, &mut red);
             let (verdict, blame) = if is_asked {
                 self.blame(at, verdict, &mut sides, share)?
@@ -141,11 +103,6 @@ impl Session {
         sides: &mut Sides,
         deadline: Option<Instant>,
     ) -> Result<(Verdict, Blame), Halt> {
-        // What hid the failure of another test need not hide this one's.
-        if sides.is_unwatched {
-            sides.close()?;
-            sides.is_unwatched = false;
-        }
         let ground = self.ground(at, verdict);
         let has_passed = self.suspects[at]
             .trials
@@ -158,20 +115,14 @@ impl Session {
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             inquiry.hear(Heard::TimeIsOver);
         }
-        let mut read = Read::default();
         let whose = loop {
             let heard = match inquiry.next() {
                 Step::Conclude(whose) => break whose,
                 Step::Recall => Heard::Recalled(self.recall_failure(at)),
                 Step::List => self.list_base(at, sides)?,
-                Step::Run(side) => self.run_side(at, side, sides, &mut read)?,
+                Step::Run(side) => self.run_side(at, side, sides)?,
             };
             inquiry.hear(heard);
-            let (here, ..) = inquiry.evidence();
-            if here.hits == 0 && here.misses == HIDDEN && !sides.is_unwatched {
-                sides.close()?;
-                sides.is_unwatched = true;
-            }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 inquiry.hear(Heard::TimeIsOver);
             }
@@ -236,7 +187,7 @@ impl Session {
             };
             let is_run = match more {
                 Wanted::InOrder => {
-                    let heard = self.run_side(at, Where::Here, sides, &mut Read::enough())?;
+                    let heard = self.run_side(at, Where::Here, sides)?;
                     let is_run = !matches!(
                         &heard,
                         Heard::Ran {
@@ -265,12 +216,15 @@ impl Session {
 
     /// Whether a suspect fails by itself in a copy of the files; `None` if it cannot be run there.
     fn run_alone(&mut self, at: usize, sides: &mut Sides) -> Result<Option<bool>, Halt> {
-        self.open_here(sides)?;
+        let seat = self.seat(Where::Here);
+        let opened = self.open_side(seat, sides)?;
         let test = self.suspects[at].test.clone();
-        let Some(Ok(side)) = &mut sides.here else {
+        let Some(side) = sides.get_mut(seat).filter(|_| opened.is_ok()) else {
             return Ok(None);
         };
-        let Ok(trial) = side.run(std::slice::from_ref(&test))? else {
+        let alone = std::slice::from_ref(&test);
+        let run = side.run(alone)?;
+        let Ok(Made { trial, .. }) = run.and_then(|run| run.last_of(alone)) else {
             return Ok(None);
         };
         let passed = trial.outcome.passed();

@@ -73,6 +73,11 @@ fn why_open(open: &Open, blame: &Blame) -> String {
             "it fails at the base too, but the base ran with your environment, and {} changed",
             some(files)
         ),
+        Open::AnotherFailure { message } => format!(
+            "it failed {} at the base, but here also in another way, and there never so: {}",
+            both_sides(blame),
+            first_line(message)
+        ),
         Open::NotSettled => format!(
             "it failed {} at the base, which tells nothing",
             both_sides(blame)
@@ -111,7 +116,7 @@ pub(crate) fn settle(finding: &Finding) -> Option<String> {
         Open::EnvironmentMoved { .. } => {
             "an environment of the base's own: [base] setup in unflake.toml".to_owned()
         }
-        Open::NotSettled | Open::Unseen => {
+        Open::AnotherFailure { .. } | Open::NotSettled | Open::Unseen => {
             "runs of the base in the history: `unflake run` on it, in CI for example".to_owned()
         }
         Open::Unexamined => reruns(finding.verdict).to_owned(),
@@ -286,6 +291,9 @@ pub(crate) fn describe_unknown(unknown: &Unknown) -> String {
         Unknown::Repository => "it read the repository's own records (.git)".to_owned(),
         Unknown::Service(what) => {
             format!("it talked to {what}, which it did not start and which may run what changed")
+        }
+        Unknown::Outside(path) => {
+            format!("at the base it read {path}, which was written since this run began")
         }
         Unknown::Missed(what) => format!("a part of what it used was missed ({what})"),
         Unknown::AnotherFailure => {

@@ -16,6 +16,7 @@ mod java;
 mod leaks;
 mod looks;
 mod merges;
+mod neighbours;
 mod outage;
 mod parameters;
 mod polluters;

@@ -1,9 +1,13 @@
 //! The technique that finds out whose a failure is: it hears how a failing test fares here and at the base, and says what
 //! to try next.
 
+use std::collections::BTreeMap;
+
 use super::question::{Ended, Ground, Heard, Listed, Side, Step};
+use super::runs::{Runs, add_missing, partner};
 use super::two_sample::{Pairs, fails_more_here, fails_there_too};
 use super::{Guilt, Innocence, Known, Open, Whose};
+use crate::failure::Fingerprint;
 use crate::intersect::Intersection;
 use crate::quantify::binomial::highest_rate;
 use crate::quantify::sample::Sample;
@@ -27,6 +31,13 @@ const GIVEN_UP: u32 = 3;
 const MOST_ALONE: u32 = 20;
 /// How many runs at the base in this run's order tell that it is the order.
 const EXPOSING: u32 = 4;
+/// How many runs here are watched at first, and how many at the most.
+const FIRST_WATCHED: u32 = 3;
+const MOST_WATCHED: u32 = 20;
+/// After how many pairs without a failure that was watched another run is watched.
+const PAIRS_A_LOOK: u32 = 6;
+/// In which pairs the base begins, by their numbers: digits of pi after the first pair.
+const BASE_BEGINS: u64 = 0x243F_6A88_85A3_08D2;
 
 /// The question about one failing test.
 #[derive(Clone, Debug)]
@@ -41,8 +52,9 @@ pub struct Inquiry {
     here: Runs,
     base: Runs,
     exposing: Runs,
-    /// Of the pairs: how the last run here ended, until its partner has run.
-    waiting: Option<Ended>,
+    /// Of the pairs: how the last run on either side ended, until its partner has run.
+    waiting_here: Option<Ended>,
+    waiting_base: Option<Ended>,
     /// Pairs in which all that speaks against guilt counts.
     for_guilt: Pairs,
     /// Pairs in which all that speaks against innocence counts.
@@ -51,44 +63,12 @@ pub struct Inquiry {
     used: Intersection,
     /// Whether it failed alike in a run that used nothing that changed.
     is_untouched: bool,
-}
-
-/// The runs on one side.
-#[derive(Clone, Debug, Default)]
-struct Runs {
-    alike: u32,
-    otherwise: u32,
-    passed: u32,
-    not_run: u32,
-    trouble: String,
-}
-
-impl Runs {
-    fn add(&mut self, ended: &Ended) {
-        match ended {
-            Ended::Alike => self.alike += 1,
-            Ended::Otherwise { message } => {
-                self.otherwise += 1;
-                self.trouble.clone_from(message);
-            }
-            Ended::Passed => self.passed += 1,
-            Ended::NotRun { why } => {
-                self.not_run += 1;
-                self.trouble.clone_from(why);
-            }
-        }
-    }
-
-    fn tally(&self) -> Tally {
-        Tally {
-            hits: self.alike,
-            misses: self.otherwise + self.passed,
-        }
-    }
-
-    fn total(&self) -> u32 {
-        self.tally().runs()
-    }
+    /// How many runs here were watched, and how many of them failed alike.
+    watched: Tally,
+    /// How many runs at the base were watched.
+    watched_at_base: u32,
+    /// In which other ways it failed here while it was watched.
+    strange: BTreeMap<Fingerprint, String>,
 }
 
 impl Inquiry {
@@ -104,11 +84,15 @@ impl Inquiry {
             here: Runs::default(),
             base: Runs::default(),
             exposing: Runs::default(),
-            waiting: None,
+            waiting_here: None,
+            waiting_base: None,
             for_guilt: Pairs::default(),
             for_innocence: Pairs::default(),
             used: Intersection::default(),
             is_untouched: false,
+            watched: Tally::default(),
+            watched_at_base: 0,
+            strange: BTreeMap::new(),
         }
     }
 
@@ -122,11 +106,7 @@ impl Inquiry {
                 self.recalled = known.map_or(Recalled::Nothing, Recalled::Failure);
             }
             Heard::TimeIsOver => self.is_over = true,
-            Heard::Ran { side, ended, used } => match side {
-                Side::Here => self.hear_here(ended, used),
-                Side::Base => self.hear_base(&ended),
-                Side::BaseInThisOrder => self.exposing.add(&ended),
-            },
+            Heard::Ran { side, ended, used } => self.hear_run(side, ended, used),
         }
     }
 
@@ -170,57 +150,152 @@ impl Inquiry {
             }
             Some(listed) => listed,
         };
+        if self.wants_watching() {
+            return Step::Run(Side::HereWatched);
+        }
         let is_same_order = !listed.orders_differ && !listed.loses_tests;
         if is_same_order && self.is_untouched_shown() {
-            return Step::Conclude(Whose::NotYours(Innocence::Untouched));
+            return self.acquit(Innocence::Untouched);
         }
         if fails_more_here(self.for_guilt) {
             return self.accuse(listed.orders_differ);
         }
-        if fails_there_too(self.for_innocence) {
-            return Step::Conclude(self.at_base(environment));
+        let pairs = self.for_guilt.runs();
+        let may_match = self.unmatched().is_some() && pairs < HOPELESS && !self.is_over;
+        if fails_there_too(self.for_innocence) && !may_match {
+            // Only a run that is watched shows that it was one of the base.
+            if self.watched_at_base == 0 {
+                return match (self.is_over, self.is_given_up()) {
+                    (true, _) => Step::Conclude(Whose::NotKnown(Open::Budget)),
+                    (false, true) => Step::Conclude(Whose::NotKnown(Open::NotSettled)),
+                    (false, false) => Step::Run(Side::BaseWatched),
+                };
+            }
+            return self.at_base(environment);
         }
         if let Some(known) = recalled.filter(|known| self.agrees_with(known)) {
-            return Step::Conclude(Whose::NotYours(Innocence::InHistory(known)));
+            return self.acquit(Innocence::InHistory(known));
         }
-        let pairs = self.for_guilt.runs();
         let is_hopeless = pairs >= HOPELESS && self.here.alike + self.base.alike == 0;
         if self.is_over {
             Step::Conclude(Whose::NotKnown(Open::Budget))
-        } else if is_hopeless || pairs >= MOST_PAIRS || self.here.not_run > GIVEN_UP {
+        } else if is_hopeless || pairs >= MOST_PAIRS || self.is_given_up() {
             Step::Conclude(Whose::NotKnown(Open::NotSettled))
-        } else if self.waiting.is_none() {
-            Step::Run(Side::Here)
         } else {
-            Step::Run(Side::Base)
+            Step::Run(self.side_of_next(pairs))
         }
     }
 
-    fn hear_here(&mut self, ended: Ended, used: Option<Intersection>) {
-        self.here.add(&ended);
-        self.has_passed |= ended == Ended::Passed;
-        if let Some(used) = used {
-            self.is_untouched |= ended == Ended::Alike && used.is_disjoint();
-            add_missing(&mut self.used.touches, used.touches);
-            add_missing(&mut self.used.unknowns, used.unknowns);
-        }
-        if !matches!(ended, Ended::NotRun { .. }) {
-            self.waiting = Some(ended);
+    /// Which side of a pair runs next. Now the one begins and now the other: a test that fails every second time would
+    /// else always fail on the same side.
+    fn side_of_next(&self, pairs: u32) -> Side {
+        // Where nothing that changed was used, it takes no more than a pass there.
+        let asks_base = self.is_untouched && self.base.total() == 0;
+        let base_begins = asks_base || BASE_BEGINS >> (pairs % u64::BITS) & 1 == 1;
+        match (&self.waiting_here, &self.waiting_base) {
+            (Some(_), _) => Side::Base,
+            (None, None) if base_begins => Side::Base,
+            (None, Some(_) | None) => Side::Here,
         }
     }
 
-    fn hear_base(&mut self, ended: &Ended) {
-        self.base.add(ended);
-        if matches!(ended, Ended::NotRun { .. }) {
+    /// Whether runs do not come about any more, although some did.
+    fn is_given_up(&self) -> bool {
+        self.here.not_run > GIVEN_UP || self.base.not_run > GIVEN_UP + self.base.total()
+    }
+
+    /// Whether a watched run may tell more of what it uses: until one fails alike and shows a change that it uses, or
+    /// that it uses none.
+    fn wants_watching(&self) -> bool {
+        let is_told = self.is_untouched || !self.used.touches.is_empty();
+        let wanted = MOST_WATCHED.min(FIRST_WATCHED + self.for_guilt.runs() / PAIRS_A_LOOK);
+        let has_failed = self.watched.hits > 0;
+        let is_open = self.waiting_here.is_none() && !self.is_over;
+        is_open
+            && if has_failed {
+                !is_told && self.watched.hits < FIRST_WATCHED
+            } else {
+                self.watched.runs() < wanted
+            }
+    }
+
+    /// Another way in which it failed here, and never at the base.
+    fn unmatched(&self) -> Option<&str> {
+        let others = self.here.others.iter().chain(&self.strange);
+        let mut unmatched = others.filter(|(print, _)| !self.base.others.contains_key(*print));
+        unmatched.next().map(|(_, message)| message.as_str())
+    }
+
+    /// It is not the change's doing, unless the change has another failure hidden behind the old one.
+    fn acquit(&self, innocence: Innocence) -> Step {
+        Step::Conclude(match self.unmatched() {
+            Some(message) => Whose::NotKnown(Open::AnotherFailure {
+                message: message.to_owned(),
+            }),
+            None => Whose::NotYours(innocence),
+        })
+    }
+
+    fn hear_run(&mut self, side: Side, ended: Ended, used: Option<Intersection>) {
+        match side {
+            Side::Here | Side::HereWatched => {
+                self.has_passed |= ended == Ended::Passed;
+                if let Some(used) = used {
+                    self.hear_used(&ended, used);
+                }
+            }
+            Side::Base | Side::BaseWatched | Side::BaseInThisOrder => {
+                if let Some(used) = used {
+                    self.watched_at_base += 1;
+                    add_missing(&mut self.used.unknowns, used.unknowns);
+                }
+            }
+        }
+        match side {
+            Side::Here => {
+                self.here.add(&ended);
+                self.waiting_here = partner(ended, self.waiting_here.take());
+            }
+            Side::Base => {
+                self.base.add(&ended);
+                self.waiting_base = partner(ended, self.waiting_base.take());
+            }
+            Side::BaseInThisOrder => self.exposing.add(&ended),
+            Side::HereWatched => {
+                if let Ended::Otherwise { message, print } = ended {
+                    self.strange.insert(print, message);
+                }
+            }
+            Side::BaseWatched => {
+                self.base.not_run += u32::from(matches!(ended, Ended::NotRun { .. }));
+                if let Ended::Otherwise { message, print } = ended {
+                    self.base.others.insert(print, message);
+                }
+            }
+        }
+        self.join_pair();
+    }
+
+    fn hear_used(&mut self, ended: &Ended, used: Intersection) {
+        let is_alike = *ended == Ended::Alike;
+        self.watched.hits += u32::from(is_alike);
+        self.watched.misses += u32::from(!is_alike);
+        self.is_untouched |= is_alike && used.is_disjoint();
+        add_missing(&mut self.used.touches, used.touches);
+        add_missing(&mut self.used.unknowns, used.unknowns);
+    }
+
+    fn join_pair(&mut self) {
+        if self.waiting_here.is_none() || self.waiting_base.is_none() {
             return;
         }
-        let Some(here) = self.waiting.take() else {
+        let (Some(here), Some(base)) = (self.waiting_here.take(), self.waiting_base.take()) else {
             return;
         };
-        let is_alike = |ended: &Ended| *ended == Ended::Alike;
         let is_failure = |ended: &Ended| *ended != Ended::Passed;
-        self.for_guilt.add(is_alike(&here), is_failure(ended));
-        self.for_innocence.add(is_failure(&here), is_alike(ended));
+        self.for_guilt.add(here == Ended::Alike, is_failure(&base));
+        self.for_innocence
+            .add(is_failure(&here), base == Ended::Alike);
     }
 
     /// Whether a failing run used nothing that changed. What never passed here must be seen to pass at the base: else the
@@ -245,16 +320,19 @@ impl Inquiry {
     /// Where a file is gone, nobody knows what its tests did for others.
     fn without_base(&self, open: Open, recalled: Option<Known>, deletes: bool) -> Step {
         if let Some(known) = recalled.filter(|known| self.agrees_with(known)) {
-            return Step::Conclude(Whose::NotYours(Innocence::InHistory(known)));
+            return self.acquit(Innocence::InHistory(known));
         }
         let may_be_untouched = self.has_passed && self.used.is_disjoint() && !deletes;
         if may_be_untouched && self.is_untouched_shown() {
-            return Step::Conclude(Whose::NotYours(Innocence::Untouched));
+            return self.acquit(Innocence::Untouched);
+        }
+        let watched = self.watched.runs() + self.here.not_run;
+        if may_be_untouched && watched < MOST_ALONE && !self.is_over {
+            return Step::Run(Side::HereWatched);
         }
         let is_known = recalled.is_some_and(|known| known.failures > 0);
-        let most = if is_known { HOPELESS } else { MOST_ALONE };
-        let is_worth_it = self.here.total() + self.here.not_run < most && !self.is_over;
-        if (may_be_untouched || is_known) && is_worth_it {
+        let is_worth_it = self.here.total() + self.here.not_run < HOPELESS && !self.is_over;
+        if is_known && is_worth_it {
             return Step::Run(Side::Here);
         }
         Step::Conclude(Whose::NotKnown(open))
@@ -279,12 +357,12 @@ impl Inquiry {
         )
     }
 
-    fn at_base(&self, environment: &[String]) -> Whose {
+    fn at_base(&self, environment: &[String]) -> Step {
         let files = [environment, &self.used.shared_with_base()].concat();
         if files.is_empty() {
-            Whose::NotYours(Innocence::AtBase)
+            self.acquit(Innocence::AtBase)
         } else {
-            Whose::NotKnown(Open::EnvironmentMoved { files })
+            Step::Conclude(Whose::NotKnown(Open::EnvironmentMoved { files }))
         }
     }
 
@@ -315,14 +393,6 @@ const LEAST_KNOWN: u32 = 5;
 const LEAST_HERE: u32 = 10;
 /// A rate of failures that reruns cannot tell from none: what is rarer is left to the history.
 const RARE: f64 = 0.1;
-
-fn add_missing<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
-    for one in more {
-        if !all.contains(&one) {
-            all.push(one);
-        }
-    }
-}
 
 #[cfg(test)]
 #[path = "tests.rs"]

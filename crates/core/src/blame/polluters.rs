@@ -10,6 +10,8 @@ use crate::test::TestId;
 pub struct Search {
     /// The test fails after these.
     failing: Vec<TestId>,
+    /// What other tests were seen to need, to be tried first.
+    guesses: Vec<Vec<TestId>>,
     /// Into how many parts they are split.
     parts: usize,
     /// Which part is left out next.
@@ -21,9 +23,13 @@ pub struct Search {
 const MOST_RUNS: usize = 60;
 
 impl Search {
-    /// A search among the tests after which it is known to fail.
-    pub fn among(failing: Vec<TestId>) -> Self {
+    /// A search among the tests after which it is known to fail. What makes others fail is tried first.
+    pub fn among(failing: Vec<TestId>, known: &[Vec<TestId>]) -> Self {
+        let may_be = |set: &&Vec<TestId>| {
+            set.len() < failing.len() && set.iter().all(|one| failing.contains(one))
+        };
         Self {
+            guesses: known.iter().filter(may_be).cloned().collect(),
             failing,
             parts: 2,
             at: 0,
@@ -33,6 +39,9 @@ impl Search {
 
     /// The tests after which to run it next; `None` if nothing is left to try.
     pub fn next(&self) -> Option<Vec<TestId>> {
+        if let Some(guess) = self.guesses.last() {
+            return Some(guess.clone());
+        }
         let is_open = self.failing.len() > 1 && self.at < self.parts && self.runs < MOST_RUNS;
         is_open.then(|| self.without(self.at))
     }
@@ -40,6 +49,13 @@ impl Search {
     /// Takes in whether it failed after them.
     pub fn hear(&mut self, has_failed: bool) {
         self.runs += 1;
+        if let Some(guess) = self.guesses.pop() {
+            if has_failed {
+                self.failing = guess;
+                self.guesses.clear();
+            }
+            return;
+        }
         if has_failed {
             self.failing = self.without(self.at);
             self.parts = (self.parts - 1).clamp(2, self.failing.len().max(2));
@@ -81,7 +97,7 @@ mod tests {
         count: usize,
         fails_after: impl Fn(&[TestId]) -> bool,
     ) -> (Option<Vec<TestId>>, usize) {
-        let mut search = Search::among(tests(count));
+        let mut search = Search::among(tests(count), &[]);
         while let Some(order) = search.next() {
             search.hear(fails_after(&order));
         }
@@ -94,6 +110,20 @@ mod tests {
         let (found, runs) = search(1000, |order| order.contains(&polluter));
         assert_eq!(found, Some(vec![polluter]));
         assert!(runs <= 25, "{runs}");
+    }
+
+    #[test]
+    fn what_makes_another_test_fail_is_tried_first() {
+        let [own, other] = ["612", "7"].map(|name| vec![TestId::new(name)]);
+        let mut search = Search::among(tests(1000), &[own.clone(), other]);
+        while let Some(order) = search.next() {
+            search.hear(order.contains(&own[0]));
+        }
+        assert_eq!((search.found(), search.runs), (Some(&own[..]), 2));
+        let mut search = Search::among(tests(10), std::slice::from_ref(&own));
+        let first = search.next().unwrap();
+        assert_ne!(first, own, "it does not run before the test");
+        search.hear(false);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the technique asks for, and what it is told.
 
 use super::{Known, Open, Whose};
+use crate::failure::Fingerprint;
 use crate::intersect::Intersection;
 
 /// What is known before anything is run for the answer.
@@ -20,7 +21,7 @@ pub enum Ground {
 }
 
 /// Where a run was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// In a copy of the work tree, in the order of this run.
     Here,
@@ -28,6 +29,10 @@ pub enum Side {
     Base,
     /// In a checkout of the base, in the order of this run.
     BaseInThisOrder,
+    /// As `Here`, while it is written down what the run uses. That may slow it, so it does not count.
+    HereWatched,
+    /// As `Base`, while it is written down what the run uses.
+    BaseWatched,
 }
 
 /// How a run ended, held against the failure that is asked about.
@@ -39,6 +44,8 @@ pub enum Ended {
     Otherwise {
         /// What was wrong.
         message: String,
+        /// What tells it from other failures.
+        print: Fingerprint,
     },
     /// It passed.
     Passed,
@@ -67,7 +74,8 @@ pub enum Heard {
         side: Side,
         /// How it ended.
         ended: Ended,
-        /// What it used of the changes, if it was watched.
+        /// What it used of the changes, if it was watched; at the base, what of it may be none of the base's own. Where
+        /// watching slows nothing, any run may be watched and count all the same.
         used: Option<Intersection>,
     },
     /// What the history knows, if it knows the failure.

@@ -6,7 +6,7 @@ use unflake_core::blame::polluters::Search;
 use unflake_core::blame::question::{Ended, Side as Where};
 use unflake_core::test::TestId;
 
-use super::Sides;
+use super::sides::Sides;
 use crate::lab::session::{Halt, Session};
 
 impl Session {
@@ -18,20 +18,25 @@ impl Session {
         deadline: Option<Instant>,
     ) -> Result<Vec<TestId>, Halt> {
         let test = self.suspects[at].test.clone();
-        let mut search = Search::among(self.before_here(at));
+        let mut search = Search::among(self.before_here(at), &sides.polluters);
         while let Some(mut order) = search.next() {
             let is_over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            let Some(Ok(side)) = &mut sides.here else {
+            let Some(side) = sides.get_mut(self.seat(Where::Here)) else {
                 return Ok(Vec::new());
             };
             if is_over {
                 return Ok(Vec::new());
             }
             order.push(test.clone());
-            let trial = side.run(&order)?;
-            let ended = trial.map(|trial| self.ended(at, Where::Here, &trial));
+            let run = side.run(&order)?;
+            let made = run.and_then(|run| run.last_of(&order));
+            let ended = made.map(|made| self.ended(at, false, &made.trial));
             search.hear(ended == Ok(Ended::Alike));
         }
-        Ok(search.found().unwrap_or_default().to_vec())
+        let found = search.found().unwrap_or_default().to_vec();
+        if !found.is_empty() && !sides.polluters.contains(&found) {
+            sides.polluters.push(found.clone());
+        }
+        Ok(found)
     }
 }

@@ -3,15 +3,16 @@
 use camino::Utf8PathBuf;
 use unflake_core::blame::question::{Ended, Heard, Listed, Side as Where};
 use unflake_core::change::ChangeKind;
-use unflake_core::failure::fails_alike;
+use unflake_core::failure::{Fingerprint, fails_alike};
 use unflake_core::intersect::{Intersection, Unknown, intersect};
 use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial};
 use unflake_core::usage::FileUse;
 
-use super::side::{self, Side, Site};
-use super::{MOST_READ, Read, Sides, renames, setup};
+use super::side::{self, Made, Side, Written};
+use super::sides::Sides;
+use super::{renames, setup};
 use crate::blame::comparison::chain;
 use crate::framework::project::Project;
 use crate::git::difference::Difference;
@@ -72,26 +73,24 @@ impl Session {
                 loses_tests: false,
             }));
         }
-        self.open_base(sides)?;
-        Ok(match &sides.base {
-            Some(Ok(side)) => {
-                let old = self.name_at_base(at, side);
-                if let (None, Some(why)) = (&old, side.trouble()) {
-                    return Ok(Heard::BaseCannotRun { why });
-                }
-                let is_listed = old.is_some();
-                let shared = self.shared_before(at, side);
-                let own = old.map(|old| self.own_before(at, side, &old));
-                let is_by_chance = own == Some(None);
-                Heard::Listed(Listed {
-                    is_listed,
-                    orders_differ: own.flatten().is_some_and(|own| own != shared),
-                    loses_tests: is_by_chance && side.lists_more_than(&self.places),
-                })
-            }
-            Some(Err(why)) => Heard::BaseCannotRun { why: why.clone() },
-            None => unreachable!("it was just opened"),
-        })
+        let seat = self.seat(Where::Base);
+        if let Err(why) = self.open_side(seat, sides)? {
+            return Ok(Heard::BaseCannotRun { why });
+        }
+        let side = sides.get(seat).expect("it was just opened");
+        let old = self.name_at_base(at, side);
+        if let (None, Some(why)) = (&old, side.trouble()) {
+            return Ok(Heard::BaseCannotRun { why });
+        }
+        let is_listed = old.is_some();
+        let shared = self.shared_before(at, side);
+        let own = old.map(|old| self.own_before(at, side, &old));
+        let is_by_chance = own == Some(None);
+        Ok(Heard::Listed(Listed {
+            is_listed,
+            orders_differ: own.flatten().is_some_and(|own| own != shared),
+            loses_tests: is_by_chance && side.lists_more_than(&self.places),
+        }))
     }
 
     /// Whether the file of a suspect came with the change.
@@ -139,96 +138,88 @@ impl Session {
         before.collect()
     }
 
+    /// Runs a suspect on a side, and holds the run against the failure that is asked about.
     pub(super) fn run_side(
         &mut self,
         at: usize,
         place: Where,
         sides: &mut Sides,
-        read: &mut Read,
     ) -> Result<Heard, Halt> {
-        let side = match place {
-            Where::Here => {
-                self.open_here(sides)?;
-                &mut sides.here
+        let seat = self.seat(place);
+        // Where watching slows nothing, a watched run is one like all others.
+        let place = match place {
+            Where::HereWatched if self.seat(Where::Here) == seat => Where::Here,
+            Where::BaseWatched if self.seat(Where::Base) == seat => Where::Base,
+            Where::Here
+            | Where::HereWatched
+            | Where::Base
+            | Where::BaseWatched
+            | Where::BaseInThisOrder => place,
+        };
+        let made = match self.open_side(seat, sides)? {
+            Ok(()) => self.run_in_order(at, place, sides)?,
+            Err(why) => Err(why),
+        };
+        let Made { trial, written } = match made {
+            Ok(made) => made,
+            Err(why) => {
+                return Ok(Heard::Ran {
+                    side: place,
+                    ended: Ended::NotRun { why },
+                    used: None,
+                });
             }
-            Where::Base | Where::BaseInThisOrder => {
-                self.open_base(sides)?;
-                &mut sides.base
-            }
         };
-        let not_run = |why: String| Heard::Ran {
-            side: place,
-            ended: Ended::NotRun { why },
-            used: None,
-        };
-        let side = match side {
-            Some(Ok(side)) => side,
-            Some(Err(why)) => return Ok(not_run(why.clone())),
-            None => unreachable!("it was just opened"),
-        };
-        let test = match place {
-            Where::Here => Some(self.suspects[at].test.clone()),
-            Where::Base | Where::BaseInThisOrder => self.name_at_base(at, side),
-        };
-        let Some(test) = test else {
-            return Ok(not_run("it is not there".to_owned()));
-        };
-        let own = match place {
-            Where::Base => self.own_before(at, side, &test),
-            Where::Here | Where::BaseInThisOrder => None,
-        };
-        let before = own.unwrap_or_else(|| self.shared_before(at, side));
-        let order: Vec<TestId> = before.into_iter().chain([test]).collect();
-        let trial = match side.run(&order)? {
-            Ok(trial) => renames::under_new_name(trial, &self.suspects[at].test),
-            Err(why) => return Ok(not_run(why)),
-        };
-        let ended = self.ended(at, place, &trial);
+        let trial = renames::under_new_name(trial, &self.suspects[at].test);
+        let ended = self.ended(at, seat.is_base, &trial);
         let test = self.suspects[at].test.clone();
+        let rung = if seat.is_base {
+            Rung::Base
+        } else {
+            Rung::InOrder
+        };
         self.suspects[at].trials.push(Trial {
             test,
-            rung: if place == Where::Here {
-                Rung::InOrder
-            } else {
-                Rung::Base
-            },
+            rung,
             ..trial
         });
-        let is_watched = !sides.is_unwatched;
-        if place == Where::Here {
-            let is_alike = ended == Ended::Alike;
-            let is_read = is_watched && read.here < MOST_READ && (read.here == 0 || is_alike);
-            read.here += usize::from(is_read);
-            let used = is_read.then(|| self.used_here(at, sides));
-            return Ok(Heard::Ran {
-                side: place,
-                ended,
-                used,
-            });
-        }
-        let is_read = is_watched && read.base == 0;
-        read.base += usize::from(is_read);
-        if is_read
-            && let Some(Ok(side)) = &sides.base
-            && let Some(why) = self.stray_at_base(side)
-        {
-            return Ok(Heard::BaseCannotRun { why });
-        }
+        let used = match (seat.is_base, seat.is_watched) {
+            (_, false) => None,
+            (false, true) => Some(self.used_here(at, sides, &written)),
+            (true, true) => match self.used_at_base(sides, &written) {
+                Ok(used) => Some(used),
+                Err(why) => return Ok(Heard::BaseCannotRun { why }),
+            },
+        };
         Ok(Heard::Ran {
             side: place,
             ended,
-            used: None,
+            used,
+        })
+    }
+
+    /// What a run at the base used that may be none of the base's own; or why it was no run of the base.
+    fn used_at_base(&self, sides: &Sides, written: &Written) -> Result<Intersection, String> {
+        let seat = self.seat(Where::BaseWatched);
+        let side = sides.get(seat).expect("something has just run there");
+        if let Some(why) = self.stray_at_base(side) {
+            return Err(why);
+        }
+        let outside = self.written_meanwhile(side, written);
+        Ok(Intersection {
+            touches: Vec::new(),
+            unknowns: outside.into_iter().map(Unknown::Outside).collect(),
         })
     }
 
     /// How a run ended, held against the failure that is asked about.
-    pub(super) fn ended(&self, at: usize, place: Where, trial: &Trial) -> Ended {
+    pub(super) fn ended(&self, at: usize, is_base: bool, trial: &Trial) -> Ended {
         let first = self.suspects[at].trials.first();
         let message = trial.account.message.clone();
         match &trial.outcome {
             Outcome::Passed | Outcome::UnexpectedPass => Ended::Passed,
             // What is left out there, or expected to fail, did not make the base red.
-            Outcome::Skipped | Outcome::ExpectedFailure if place != Where::Here => Ended::Passed,
+            Outcome::Skipped | Outcome::ExpectedFailure if is_base => Ended::Passed,
             Outcome::Skipped | Outcome::ExpectedFailure | Outcome::NotRun => {
                 Ended::NotRun { why: message }
             }
@@ -239,75 +230,36 @@ impl Session {
                 if first.is_some_and(|first| fails_alike(first, trial)) {
                     Ended::Alike
                 } else {
-                    Ended::Otherwise { message }
+                    let print = Fingerprint::of(&trial.outcome, &trial.account);
+                    Ended::Otherwise { message, print }
                 }
             }
         }
     }
 
-    /// What the last run here used of the changes.
-    pub(super) fn used_here(&self, at: usize, sides: &Sides) -> Intersection {
+    /// What a run here used of the changes.
+    fn used_here(&self, at: usize, sides: &Sides, written: &Written) -> Intersection {
         let mut found = Intersection::default();
-        let (Some(difference), Some(Ok(side))) = (self.known_difference(), &sides.here) else {
+        let side = sides.get(self.seat(Where::HereWatched));
+        let (Some(difference), Some(side)) = (self.known_difference(), side) else {
             return found;
         };
-        let Ok(facts) = side.facts(difference.repository.root()) else {
+        let Ok(facts) = side.facts(written, difference.repository.root()) else {
             found.unknowns.push(Unknown::NotWatched);
             return found;
         };
         let tree = self.base_tree.as_ref().map(BaseTree::path);
-        let usage = side.to_usage(&facts, &difference, &self.path_of(at), tree);
+        let usage = side.to_usage((&facts, written), &difference, &self.path_of(at), tree);
         // Whoever ran the test has used its file: without it, these are not the facts of that run.
         if !usage.files.values().any(FileUse::has_content) {
             found.unknowns.push(Unknown::NotWatched);
             return found;
         }
         found = intersect(&difference.changes, &usage, &self.rules());
-        let base = sides.base.as_ref().and_then(|base| base.as_ref().ok());
+        let base = sides.get(self.seat(Where::BaseWatched));
         let constants = self.copied_constants(&facts, base, &found.touches);
         found.unknowns.extend(constants);
         found
-    }
-
-    pub(super) fn open_here(&mut self, sides: &mut Sides) -> Result<(), Halt> {
-        if sides.here.is_none() {
-            let watched = self.known_difference().map_or_else(Vec::new, |difference| {
-                let changes = difference.changes.iter();
-                changes.map(|change| change.file.path.clone()).collect()
-            });
-            let site = Site {
-                project: self.home.project.clone(),
-                away_from: None,
-                until: Some(self.began),
-                watched,
-                is_watched: !sides.is_unwatched,
-            };
-            sides.here = Some(Side::open(self, site)?);
-        }
-        Ok(())
-    }
-
-    pub(super) fn open_base(&mut self, sides: &mut Sides) -> Result<(), Halt> {
-        if sides.base.is_some() {
-            return Ok(());
-        }
-        let difference = self.known_difference();
-        let difference = difference.expect("only where there is a base");
-        sides.base = Some(match self.project_at_base(&difference) {
-            Err(why) => Err(why),
-            Ok(project) => {
-                let root = difference.repository.root().to_owned();
-                let site = Site {
-                    project,
-                    away_from: Some(&root),
-                    until: None,
-                    watched: Vec::new(),
-                    is_watched: !sides.is_unwatched,
-                };
-                Side::open(self, site)?
-            }
-        });
-        Ok(())
     }
 
     /// The project as it was at the base. The checkout is made at the first call.

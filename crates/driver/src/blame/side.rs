@@ -4,7 +4,7 @@
 //! copy of the files whose changes are undone after each run. A run is an order of tests in a copy of that VM, or in
 //! a new one where VMs cannot be copied.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::sync::mpsc::channel;
 use std::time::SystemTime;
@@ -32,9 +32,61 @@ pub(crate) struct Side {
     listed: HashSet<TestId>,
     /// The system's eye on the changed files.
     watch: Option<Watch>,
+    /// What it saw until all tests were collected; `None` if some of it was missed.
+    opened_before: Option<BTreeSet<String>>,
+    /// Where what the last run used is written.
+    last: Option<Written>,
     /// When the run began whose failures are asked about.
     began: SystemTime,
     runs: usize,
+}
+
+/// How the tests of one order ended.
+pub(crate) struct Order {
+    trials: Vec<Trial>,
+    written: Written,
+}
+
+/// How one of them ended, and where what was used until then is written.
+pub(crate) struct Made {
+    pub(crate) trial: Trial,
+    pub(crate) written: Written,
+}
+
+/// Where what a run used is written, by itself and by the system.
+#[derive(Clone)]
+pub(crate) struct Written {
+    vm: Utf8PathBuf,
+    own: Option<Utf8PathBuf>,
+    /// When the first test of its order began.
+    pub(crate) began: SystemTime,
+    /// It counts until so many tests had ended.
+    tests: usize,
+    opened: Option<BTreeSet<String>>,
+}
+
+impl Order {
+    /// The last of these tests, with which the order began; or why it did not come to it.
+    pub(crate) fn last_of(&self, order: &[TestId]) -> Result<Made, String> {
+        let count = order.len().min(self.trials.len());
+        let Some((last, before)) = self.trials[..count].split_last() else {
+            return Err("it did not run".to_owned());
+        };
+        // A test that took the VM with it: those after it ran in another.
+        if let Some(lost) = before.iter().find(|trial| trial.outcome.ends_vm()) {
+            let message = &lost.account.message;
+            return Err(format!("{} ended its VM: {message}", lost.test));
+        }
+        if order.last() != Some(&last.test) {
+            return Err("it did not come to its turn".to_owned());
+        }
+        let written = Written {
+            tests: order.len(),
+            ..self.written.clone()
+        };
+        let trial = last.clone();
+        Ok(Made { trial, written })
+    }
 }
 
 /// What a side is made of.
@@ -89,7 +141,9 @@ impl Side {
             session,
             lane,
             listed,
+            opened_before: watch.as_ref().and_then(Watch::opened),
             watch,
+            last: None,
             began: parent.began,
             runs: 0,
         })
@@ -127,10 +181,14 @@ impl Side {
         tests.take_while(|one| *one != test).cloned().collect()
     }
 
-    /// Runs tests one after the other; the trial of the last, or why it did not come to it.
-    pub(crate) fn run(&mut self, order: &[TestId]) -> Result<Result<Trial, String>, Halt> {
+    /// Runs tests one after the other; or why none ran.
+    pub(crate) fn run(&mut self, order: &[TestId]) -> Result<Result<Order, String>, Halt> {
         self.runs += 1;
+        // What a module drew while it was imported is one draw for all copies of a VM.
+        let is_worn = self.runs > 2 && self.runs.is_power_of_two();
+        self.lane.is_spent |= is_worn && self.session.home.project.can_copy();
         self.lane.facts = Some(format!("run{}.usage", self.runs));
+        let began = SystemTime::now();
         let manner = Manner {
             is_brief: false,
             ..Manner::once(Setting::Ordered)
@@ -141,29 +199,37 @@ impl Side {
             Err(Halt::Interrupted) => return Err(Halt::Interrupted),
             Err(Halt::Error(error)) => return Ok(Err(explain(&error))),
         };
-        let Some((last, before)) = trials.split_last() else {
-            return Ok(Err("it did not run".to_owned()));
-        };
-        // A test that took the VM with it: those after it ran in another.
-        if let Some(lost) = before.iter().find(|trial| trial.outcome.ends_vm()) {
-            let message = &lost.account.message;
-            return Ok(Err(format!("{} ended its VM: {message}", lost.test)));
+        let written = self.written(began);
+        self.last = Some(written.clone());
+        Ok(Ok(Order { trials, written }))
+    }
+
+    /// Where what a run used is written, now that it has ended.
+    fn written(&self, began: SystemTime) -> Written {
+        let folder = self.session.fleet.folder();
+        let opened = self.watch.as_ref().and_then(Watch::opened);
+        let before = self.opened_before.as_ref();
+        Written {
+            vm: folder.join(format!("{}.usage", self.lane.vm.0)),
+            own: self.lane.facts.as_ref().map(|name| folder.join(name)),
+            began,
+            tests: usize::MAX,
+            opened: before.zip(opened).map(|(before, opened)| before | &opened),
         }
-        if order.last() != Some(&last.test) {
-            return Ok(Err("it did not come to its turn".to_owned()));
-        }
-        Ok(Ok(last.clone()))
     }
 
     /// What the last run used, as if it had been in `root`.
-    pub(crate) fn facts(&self, root: &Utf8Path) -> io::Result<Facts> {
-        let folder = self.session.fleet.folder();
+    pub(crate) fn last_facts(&self, root: &Utf8Path) -> io::Result<Facts> {
+        let last = self.last.as_ref();
+        self.facts(last.ok_or(io::ErrorKind::NotFound)?, root)
+    }
+
+    /// What a run used, as if it had been in `root`.
+    pub(crate) fn facts(&self, written: &Written, root: &Utf8Path) -> io::Result<Facts> {
         let copy = self.files();
-        let vm = folder.join(format!("{}.usage", self.lane.vm.0));
-        let mut facts = Facts::read_moved(&vm, &copy, root)?;
-        let own = self.lane.facts.as_ref().map(|name| folder.join(name));
-        if let Some(own) = own.filter(|own| own.exists()) {
-            facts.add(Facts::read_moved(&own, &copy, root)?);
+        let mut facts = Facts::read_moved(&written.vm, &copy, root, written.tests)?;
+        if let Some(own) = written.own.as_ref().filter(|own| own.exists()) {
+            facts.add(Facts::read_moved(own, &copy, root, written.tests)?);
         }
         Ok(facts)
     }
@@ -171,15 +237,14 @@ impl Side {
     /// The same in terms of the repository.
     pub(crate) fn to_usage(
         &self,
-        facts: &Facts,
+        (facts, written): (&Facts, &Written),
         difference: &Difference,
         test: &Utf8Path,
         base_tree: Option<&Utf8Path>,
     ) -> Usage {
-        let opened = self.watch.as_ref().and_then(Watch::opened);
         let ground = Ground {
             test: Some(test),
-            opened: opened.as_ref(),
+            opened: written.opened.as_ref(),
             base_tree,
             ..difference.ground(self.began)
         };

@@ -8,7 +8,7 @@ use camino::Utf8Path;
 use unflake_core::intersect::{Touch, Unknown, is_copy};
 use unflake_core::usage::Usage;
 
-use super::side::Side;
+use super::side::{Side, Written};
 use crate::blame::comparison::Changes;
 use crate::git::difference::Difference;
 use crate::git::worktree::BaseTree;
@@ -34,7 +34,7 @@ impl Session {
         let tree = self.base_tree.as_ref();
         let there = tree
             .zip(base)
-            .and_then(|(tree, side)| side.facts(tree.path()).ok());
+            .and_then(|(tree, side)| side.last_facts(tree.path()).ok());
         let is_same = |path: &str| {
             let file = root.join(path);
             let (own, tree) = (here.constants_of(&file)?, tree?);
@@ -63,7 +63,7 @@ impl Session {
         };
         let tree = self.base_tree.as_ref().map(BaseTree::path)?;
         // Its own copy is told as the checkout, so that only what lies elsewhere is left.
-        let facts = match side.facts(tree) {
+        let facts = match side.last_facts(tree) {
             Ok(facts) => facts,
             Err(error) => return Some(format!("it is not known what it used there: {error}")),
         };
@@ -79,6 +79,41 @@ impl Session {
         }
         used_copy(&usage, difference, tree)
             .map(|(copy, path)| format!("the run at the base used {copy}, a copy of {path}"))
+    }
+}
+
+impl Session {
+    /// The files outside that a run at the base read, and that somebody else wrote since this run of the suite began:
+    /// what the change has left there may be what fails at the base.
+    pub(crate) fn written_meanwhile(&self, side: &Side, written: &Written) -> Vec<String> {
+        let (Some(difference), Some(tree)) = (self.known_difference(), self.base_tree.as_ref())
+        else {
+            return Vec::new();
+        };
+        let Ok(facts) = side.facts(written, tree.path()) else {
+            return Vec::new();
+        };
+        let usage = facts.to_usage(&difference.ground(self.began));
+        let own = [
+            side.temporary(),
+            Some(side.files()),
+            Some(self.fleet.folder()),
+            Some(tree.path().to_owned()),
+        ];
+        let is_own = |path: &Utf8Path| own.iter().flatten().any(|folder| path.starts_with(folder));
+        let is_foreign = |path: &String| {
+            let path = Utf8Path::new(path);
+            let is_machine = ["/proc", "/sys"]
+                .iter()
+                .any(|folder| path.starts_with(folder));
+            if is_own(path) || is_machine || path.extension() == Some("pyc") {
+                return false;
+            }
+            let changed = fs::metadata(path).and_then(|data| data.modified());
+            changed.is_ok_and(|changed| changed >= self.began && changed < written.began)
+        };
+        let outside = usage.elsewhere.iter().filter(|path| is_foreign(path));
+        outside.cloned().collect()
     }
 }
 

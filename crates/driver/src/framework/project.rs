@@ -122,6 +122,22 @@ impl Project {
         matches!(self, Self::Pytest(_))
     }
 
+    /// Whether what a run used says which test of an order had ended by then.
+    pub(crate) fn tells_tests_apart(&self) -> bool {
+        match self {
+            Self::Pytest(_) => true,
+            Self::Maven(_) => false,
+        }
+    }
+
+    /// Whether a VM that writes down what it uses is as fast as any other.
+    pub(crate) fn is_watched_for_nothing(&self) -> bool {
+        match self {
+            Self::Pytest(_) => false,
+            Self::Maven(_) => true,
+        }
+    }
+
     /// Whether a VM can run a test on classes that are loaded for it alone. In a module of Java's own kind they
     /// would not be that module's.
     pub(crate) fn can_reload(&self) -> bool {

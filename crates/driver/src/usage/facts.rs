@@ -93,13 +93,20 @@ impl Facts {
         Ok(Self::of(&fs::read_to_string(file)?))
     }
 
-    /// The same, as if it had been in `to` and not in `from`.
-    pub(crate) fn read_moved(file: &Utf8Path, from: &Utf8Path, to: &Utf8Path) -> io::Result<Self> {
+    /// What it had written when so many tests had ended, as if it had been in `to` and not in `from`.
+    pub(crate) fn read_moved(
+        file: &Utf8Path,
+        from: &Utf8Path,
+        to: &Utf8Path,
+        tests: usize,
+    ) -> io::Result<Self> {
         let quoted = |path: &Utf8Path| {
             let quoted = Value::from(path.as_str()).to_string();
             quoted.trim_matches('"').to_owned()
         };
         let text = fs::read_to_string(file)?;
+        let end = text.find(&format!("[\"tested\", {tests}]\n"));
+        let text = &text[..end.unwrap_or(text.len())];
         Ok(Self::of(&text.replace(&quoted(from), &quoted(to))))
     }
 
@@ -187,6 +194,7 @@ impl Facts {
             "missed" => {
                 self.missed.insert(text(0)?);
             }
+            "tested" => {}
             _ => return None,
         }
         Some(())

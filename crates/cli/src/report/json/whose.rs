@@ -131,6 +131,7 @@ fn to_json_unknown(unknown: &Unknown) -> JsonUnknown {
         Unknown::Hidden(_) => "hidden",
         Unknown::Repository => "repository",
         Unknown::Service(_) => "service",
+        Unknown::Outside(_) => "outside",
         Unknown::Missed(_) => "missed",
         Unknown::AnotherFailure => "another-failure",
         Unknown::NotWatched => "not-watched",

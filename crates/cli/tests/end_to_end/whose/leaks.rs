@@ -34,31 +34,6 @@ fn a_leak_is_flaky_and_only_the_true_polluter_is_named() {
 }
 
 #[test]
-fn a_leak_is_seen_after_a_failure_that_does_not_come_again() {
-    let base = format!(
-        "{SHOP}{}",
-        r#"
-=== test_a.py
-import os
-
-
-def test_door():
-    mark = os.environ["OUTSIDE"] + "/door"
-    was_open = os.path.exists(mark)
-    open(mark, "w").close()
-    assert was_open
-"#
-    );
-    let Some(history) = History::at(&base) else {
-        return;
-    };
-    history.change(Way::Branch, &[LEAK]);
-    let said = history.run(&[]);
-    said.ends(1).is(VICTIM, "yours", &["fails-more"]);
-    said.fails_as("test_a.py::test_door", "flaky");
-}
-
-#[test]
 fn a_list_that_becomes_an_attribute_of_the_class() {
     let base = r#"
 === basket.py
