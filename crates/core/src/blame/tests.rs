@@ -1,19 +1,17 @@
-//! What the technique concludes from planted sequences of runs, and that nothing is forgiven without evidence.
-
-use proptest::prelude::*;
+//! What the technique concludes from planted sequences of runs.
 
 use super::*;
 use crate::change::ChangeKind;
 use crate::intersect::{How, Touch, Unknown};
 
-fn changed() -> Ground {
+pub(super) fn changed() -> Ground {
     Ground::Changed {
         environment: Vec::new(),
         deletes: false,
     }
 }
 
-fn touched() -> Intersection {
+pub(super) fn touched() -> Intersection {
     Intersection {
         touches: vec![Touch {
             path: "shop/cart.py".to_owned(),
@@ -26,7 +24,7 @@ fn touched() -> Intersection {
     }
 }
 
-fn unseen() -> Intersection {
+pub(super) fn unseen() -> Intersection {
     Intersection {
         touches: Vec::new(),
         unknowns: vec![Unknown::NotWatched],
@@ -34,18 +32,19 @@ fn unseen() -> Intersection {
 }
 
 /// A test on paper: how each of its runs ends, and what they use.
-struct Paper {
-    here: fn(u32) -> Ended,
-    base: fn(u32) -> Ended,
-    in_this_order: fn(u32) -> Ended,
-    used: Intersection,
-    is_listed: bool,
-    orders_differ: bool,
-    known: Option<Known>,
+pub(super) struct Paper {
+    pub(super) here: fn(u32) -> Ended,
+    pub(super) base: fn(u32) -> Ended,
+    pub(super) in_this_order: fn(u32) -> Ended,
+    pub(super) used: Intersection,
+    pub(super) is_listed: bool,
+    pub(super) orders_differ: bool,
+    pub(super) known: Option<Known>,
+    pub(super) at_failure: Option<Intersection>,
 }
 
 impl Paper {
-    fn new(here: fn(u32) -> Ended, base: fn(u32) -> Ended) -> Self {
+    pub(super) fn new(here: fn(u32) -> Ended, base: fn(u32) -> Ended) -> Self {
         Self {
             here,
             base,
@@ -54,12 +53,16 @@ impl Paper {
             is_listed: true,
             orders_differ: false,
             known: None,
+            at_failure: None,
         }
     }
 
     /// Lets the technique ask until it concludes; how many runs that took.
-    fn ask(&self, ground: Ground, has_passed: bool) -> (Whose, u32) {
+    pub(super) fn ask(&self, ground: Ground, has_passed: bool) -> (Whose, u32) {
         let mut inquiry = Inquiry::new(ground, has_passed);
+        if let Some(used) = self.at_failure.clone() {
+            inquiry.hear(Heard::AtFailure(used));
+        }
         let mut counts = [0; 3];
         for _ in 0..5000 {
             let heard = match inquiry.next() {
@@ -87,11 +90,11 @@ impl Paper {
     }
 }
 
-fn always(_: u32) -> Ended {
+pub(super) fn always(_: u32) -> Ended {
     Ended::Alike
 }
 
-fn never(_: u32) -> Ended {
+pub(super) fn never(_: u32) -> Ended {
     Ended::Passed
 }
 
@@ -315,85 +318,26 @@ fn without_a_base_nothing_is_known() {
     assert_eq!(whose, Whose::NotYours(Innocence::NothingChanged));
 }
 
-fn ended() -> impl Strategy<Value = Ended> {
-    prop_oneof![
-        3 => Just(Ended::Alike),
-        3 => Just(Ended::Passed),
-        1 => Just(Ended::Otherwise { message: "other".to_owned() }),
-        1 => Just(Ended::NotRun { why: "gone".to_owned() }),
-    ]
-}
-
-fn used() -> impl Strategy<Value = Option<Intersection>> {
-    prop_oneof![
-        Just(None),
-        Just(Some(Intersection::default())),
-        Just(Some(touched())),
-        Just(Some(unseen())),
-    ]
-}
-
-proptest! {
-    /// Whatever the runs are and whenever the time is over: the evidence is looked for here in the runs themselves.
-    #[test]
-    fn no_sequence_of_runs_leads_to_a_forgiven_failure_without_evidence(
-        script in proptest::collection::vec((ended(), used()), 1..400),
-        is_listed in proptest::bool::weighted(0.9),
-        has_passed: bool,
-        orders_differ: bool,
-        loses_tests: bool,
-        cut in 0usize..700,
-    ) {
-        let ground = changed();
-        let mut inquiry = Inquiry::new(ground, has_passed);
-        let (mut here, mut base) = (Vec::new(), Vec::new());
-        let mut whose = None;
-        for step in 0..2000 {
-            if step == cut {
-                inquiry.hear(Heard::TimeIsOver);
+#[test]
+fn a_failure_at_the_base_excuses_nobody_while_no_run_here_was_watched() {
+    let mut inquiry = Inquiry::new(changed(), false);
+    loop {
+        inquiry.hear(match inquiry.next() {
+            Step::Conclude(whose) => {
+                assert_eq!(whose, Whose::NotKnown(Open::NotSettled));
+                return;
             }
-            let heard = match inquiry.next() {
-                Step::Conclude(answer) => {
-                    whose = Some(answer);
-                    break;
-                }
-                Step::Recall => Heard::Recalled(None),
-                Step::List => Heard::Listed(Listed { is_listed, orders_differ, loses_tests }),
-                Step::Run(side) => {
-                    let (ended, used) = script[step % script.len()].clone();
-                    match side {
-                        Side::Here => here.push((ended.clone(), used.clone())),
-                        Side::Base => base.push(ended.clone()),
-                        Side::BaseInThisOrder => {}
-                    }
-                    Heard::Ran { side, ended, used }
-                }
-            };
-            inquiry.hear(heard);
-        }
-        let alike = base.iter().filter(|ended| **ended == Ended::Alike).count();
-        match whose.expect("it comes to an end") {
-            Whose::NotYours(Innocence::AtBase) => {
-                let failures = here.iter().filter(|(ended, _)| *ended == Ended::Alike).count();
-                prop_assert!(is_listed && alike >= 2 && failures <= 6 * alike.max(1));
-            }
-            Whose::NotYours(Innocence::Untouched) => {
-                let is_shown = here.iter().any(|(ended, used)| {
-                    *ended == Ended::Alike && used.as_ref().is_some_and(Intersection::is_disjoint)
-                });
-                let passes = has_passed
-                    || here.iter().any(|(ended, _)| *ended == Ended::Passed)
-                    || alike == 0 && base.contains(&Ended::Passed);
-                prop_assert!(is_shown && passes && !orders_differ && !loses_tests);
-            }
-            Whose::NotYours(Innocence::InHistory(_) | Innocence::NothingChanged) => {
-                prop_assert!(false, "nothing of that was planted");
-            }
-            Whose::Yours(Guilt::NewTest) => prop_assert!(!is_listed),
-            Whose::Yours(Guilt::FailsMore | Guilt::Exposed) => {
-                prop_assert!(here.iter().any(|(ended, _)| *ended == Ended::Alike));
-            }
-            Whose::NotKnown(_) => {}
-        }
+            Step::Recall => Heard::Recalled(None),
+            Step::List => Heard::Listed(Listed {
+                is_listed: true,
+                orders_differ: false,
+                loses_tests: false,
+            }),
+            Step::Run(side) => Heard::Ran {
+                side,
+                ended: Ended::Alike,
+                used: None,
+            },
+        });
     }
 }
