@@ -170,6 +170,7 @@ class Guest:
             positional=[clean(str(path)) for path in config.option.file_or_dir or []],
             left_out=self._left_out,
             imported_from=imported_from,
+            search_path=[clean(os.path.abspath(folder)) for folder in sys.path],
             # A watched guest would seem to have looked at all that.
             installed=None if self._is_guest else installed(str(config.rootdir)),
             chance=self._forks.chance.digests(),

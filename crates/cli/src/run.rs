@@ -11,6 +11,7 @@ use anyhow::Context;
 use camino::Utf8Path;
 use unflake_core::event::{Ending, Event};
 use unflake_core::policy::Policy;
+use unflake_driver::git::difference::Against;
 use unflake_driver::lab::run_error::RunError;
 use unflake_driver::lab::session::{Session, Wish};
 use unflake_driver::order::search::Ordering;
@@ -66,8 +67,10 @@ pub(crate) fn examine(
         if report.ending == Some(Ending::Interrupted) {
             break;
         }
+        let readers = recorder.as_ref().map(Recorder::readers);
         let wish = Wish {
             vms_before: report.next_vm(),
+            against: wish.against.map(|against| Against { readers, ..against }),
             ..wish
         };
         let known = report.findings.len();

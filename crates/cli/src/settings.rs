@@ -331,6 +331,7 @@ fn read_against(
         tested: None,
         reports: args.reports.iter().cloned().chain(outputs()).collect(),
         run_began: None,
+        readers: None,
     }))
 }
 

@@ -93,6 +93,8 @@ pub enum Innocence {
     InHistory(Known),
     /// It failed in the same way in a run that used nothing that changed.
     Untouched,
+    /// When it failed in the suite, nothing that changed had been used; and it has passed since.
+    UntouchedAtFailure,
     /// This very commit was tested before.
     NothingChanged,
 }
@@ -169,7 +171,7 @@ impl Whose {
             Self::Yours(Guilt::Exposed) => "exposed",
             Self::NotYours(Innocence::AtBase) => "at-base",
             Self::NotYours(Innocence::InHistory(_)) => "in-history",
-            Self::NotYours(Innocence::Untouched) => "untouched",
+            Self::NotYours(Innocence::Untouched | Innocence::UntouchedAtFailure) => "untouched",
             Self::NotYours(Innocence::NothingChanged) => "nothing-changed",
             Self::NotKnown(open) => open.label(),
         }

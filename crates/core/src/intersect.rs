@@ -3,9 +3,11 @@
 //! Safe before precise: a change is ruled out only where every way in which a run could depend on it
 //! was watched. What could not be watched is an unknown, and with an unknown nothing is disjoint.
 
+mod at_failure;
 mod copies;
 mod native;
 
+pub use at_failure::{intersect_at_failure, is_told_by_opening};
 pub use copies::is_copy;
 use native::native_unknown;
 

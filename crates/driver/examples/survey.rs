@@ -47,6 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             tested: None,
             reports: Vec::new(),
             run_began: None,
+            readers: None,
         }),
         vms_before: 0,
     };

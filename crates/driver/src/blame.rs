@@ -1,5 +1,6 @@
 //! Whose failure it is: runs a suspect here and at the base, as `unflake_core::blame` asks for.
 
+mod at_failure;
 pub(crate) mod comparison;
 pub mod memory;
 mod polluters;
@@ -109,6 +110,9 @@ impl Session {
             .iter()
             .any(|trial| trial.outcome.is_pass());
         let mut inquiry = Inquiry::new(ground, has_passed);
+        if let Some(used) = self.used_at_failure(at) {
+            inquiry.hear(Heard::AtFailure(used));
+        }
         if self.is_base_unwanted() {
             inquiry.hear(Heard::BaseUnwanted);
         }

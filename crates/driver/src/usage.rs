@@ -2,4 +2,5 @@
 
 pub(crate) mod facts;
 pub(crate) mod kernel;
+pub(crate) mod lookout;
 pub(crate) mod programs;

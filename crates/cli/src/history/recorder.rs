@@ -14,6 +14,7 @@ use unflake_core::failure::Fingerprint;
 use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial, VmId};
+use unflake_driver::git::difference::Readers;
 use unflake_history::batch::{Batch, Packer};
 use unflake_history::dates;
 use unflake_history::past::VmPast;
@@ -36,6 +37,7 @@ pub(crate) struct Recorder {
     store: Option<Sqlite>,
     /// Git is asked while the tests already run.
     asking: Option<JoinHandle<(Provenance, String)>>,
+    readers: Readers,
     provenance: Provenance,
     environment: String,
     origin: Origin,
@@ -72,11 +74,15 @@ impl Recorder {
     /// Begins to write into the history at `path` what runs in `folder`.
     pub(crate) fn new(path: &Utf8Path, folder: &Utf8Path) -> Self {
         let asked: Utf8PathBuf = folder.to_owned();
+        let (readers, done) = Readers::new();
         Self {
+            readers,
             path: path.as_std_path().to_owned(),
             store: None,
             asking: Some(thread::spawn(move || {
-                (whence::provenance(&asked), whence::project(&asked))
+                let answer = (whence::provenance(&asked), whence::project(&asked));
+                drop(done);
+                answer
             })),
             provenance: Provenance::default(),
             environment: String::new(),
@@ -96,6 +102,11 @@ impl Recorder {
             written: 0,
             trouble: None,
         }
+    }
+
+    /// Those who ask git where these runs are made.
+    pub(crate) fn readers(&self) -> Readers {
+        self.readers.clone()
     }
 
     /// Takes in one event.

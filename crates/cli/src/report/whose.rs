@@ -48,6 +48,10 @@ pub(crate) fn answer(finding: &Finding) -> Option<String> {
                 "NOT YOURS: it failed again in a run that used nothing that changed since {commit}"
             )
         }
+        Whose::NotYours(Innocence::UntouchedAtFailure) => format!(
+            "NOT YOURS: nothing that changed since {commit} had been opened when it failed, and it has \
+             passed since"
+        ),
         Whose::NotYours(Innocence::NothingChanged) => {
             "NOT YOURS: this very commit was tested before".to_owned()
         }

@@ -7,6 +7,7 @@
 mod base;
 mod chance;
 mod ci;
+mod documents;
 mod environment;
 mod exposed;
 mod history;

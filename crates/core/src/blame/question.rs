@@ -59,6 +59,8 @@ pub enum Ended {
 /// What the technique is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
+    /// What the failure itself had used of the changes, by the eye of the system.
+    AtFailure(Intersection),
     /// The base has listed its tests.
     Listed(Listed),
     /// The base cannot be run at all.

@@ -32,8 +32,6 @@ pub(crate) struct Side {
     listed: HashSet<TestId>,
     /// The system's eye on the changed files.
     watch: Option<Watch>,
-    /// What it saw until all tests were collected; `None` if some of it was missed.
-    opened_before: Option<BTreeSet<String>>,
     /// Where what the last run used is written.
     last: Option<Written>,
     /// When the run began whose failures are asked about.
@@ -141,7 +139,6 @@ impl Side {
             session,
             lane,
             listed,
-            opened_before: watch.as_ref().and_then(Watch::opened),
             watch,
             last: None,
             began: parent.began,
@@ -207,14 +204,12 @@ impl Side {
     /// Where what a run used is written, now that it has ended.
     fn written(&self, began: SystemTime) -> Written {
         let folder = self.session.fleet.folder();
-        let opened = self.watch.as_ref().and_then(Watch::opened);
-        let before = self.opened_before.as_ref();
         Written {
             vm: folder.join(format!("{}.usage", self.lane.vm.0)),
             own: self.lane.facts.as_ref().map(|name| folder.join(name)),
             began,
             tests: usize::MAX,
-            opened: before.zip(opened).map(|(before, opened)| before | &opened),
+            opened: self.watch.as_ref().and_then(Watch::opened),
         }
     }
 

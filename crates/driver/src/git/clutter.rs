@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use unflake_core::pattern::Pattern;
 
 /// Patterns of `git ls-files --exclude`. `.coveragerc` is not among them: that one is written by hand.
 pub(crate) const NAMES: [&str; 16] = [
@@ -29,6 +30,17 @@ pub(crate) const NAMES: [&str; 16] = [
     "--exclude=.gradle/",
     "--exclude=.DS_Store",
 ];
+
+/// Whether a path is of one of these names, or lies in a folder of such a name.
+pub(crate) fn is_of_tools(path: &str) -> bool {
+    let patterns = NAMES.iter().filter_map(|option| {
+        let name = option.strip_prefix("--exclude=")?;
+        Some(Pattern::new(name.trim_end_matches('/')))
+    });
+    let patterns: Vec<Pattern> = patterns.collect();
+    let mut parts = path.split('/');
+    parts.any(|part| patterns.iter().any(|pattern| pattern.matches(part)))
+}
 
 /// What this run adds to a work tree. By default it adds nothing.
 #[derive(Clone, Debug, Default)]

@@ -1,13 +1,17 @@
 //! What differs between the base and the work tree, read once in a run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::fs;
 use std::io;
+use std::sync::mpsc::{Receiver, RecvError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::blame;
 use unflake_core::change::{Change, ChangeKind, ChangedFile, Source};
+use unflake_core::intersect::is_told_by_opening;
 use unflake_core::rules::Rules;
 
 use crate::blame::memory::{Memory, Tested};
@@ -43,10 +47,32 @@ pub struct Against {
     pub reports: Vec<Utf8PathBuf>,
     /// When the run began: untracked files that were written later are its own, and no changes.
     pub run_began: Option<SystemTime>,
+    /// Who else reads the work tree as the run begins.
+    pub readers: Option<Readers>,
+}
+
+/// Others who read the work tree as a run begins: until they are done, nobody can tell its readers from them.
+#[derive(Clone, Debug)]
+pub struct Readers(Arc<Mutex<Receiver<Infallible>>>);
+
+impl Readers {
+    /// Readers that are done when the second part is dropped.
+    pub fn new() -> (Self, Sender<Infallible>) {
+        let (sender, receiver) = channel();
+        (Self(Arc::new(Mutex::new(receiver))), sender)
+    }
+
+    /// Waits until they are done.
+    pub(crate) fn wait(&self) {
+        if let Ok(receiver) = self.0.lock() {
+            // Nothing is ever sent: this is the end of who would.
+            let Err(RecvError) = receiver.recv();
+        }
+    }
 }
 
 impl Against {
-    fn clutter(&self, repository: &Repository) -> Clutter {
+    pub(crate) fn clutter(&self, repository: &Repository) -> Clutter {
         Clutter::new(repository.root(), &self.reports, self.run_began)
     }
 }
@@ -134,6 +160,38 @@ impl Difference {
         let base = choose_base(&repository, against)?;
         let clutter = against.clutter(&repository);
         let files = changes_since(&repository, &base.commit, &clutter)?;
+        Self::describe(repository, base, files, workshop)
+    }
+
+    /// The same before anything runs, if something differs, and only what the system's own eye can follow.
+    pub(crate) fn read_ahead(
+        repository: Repository,
+        against: &Against,
+        folder: &Utf8Path,
+    ) -> Result<Option<Self>, DifferenceError> {
+        let base = choose_base(&repository, against)?;
+        let clutter = against.clutter(&repository);
+        let files = changes_since(&repository, &base.commit, &clutter)?;
+        let rules = &against.rules;
+        let mut all = files.iter();
+        let is_followed =
+            all.all(|file| rules.is_never(&file.path) || is_told_by_opening(file, rules));
+        if files.is_empty() || !is_followed {
+            return Ok(None);
+        }
+        let workshop = Workshop {
+            python: None,
+            folder,
+        };
+        Self::describe(repository, base, files, &workshop).map(Some)
+    }
+
+    fn describe(
+        repository: Repository,
+        base: Base,
+        files: Vec<ChangedFile>,
+        workshop: &Workshop<'_>,
+    ) -> Result<Self, DifferenceError> {
         let listed = repository.run(&["ls-files", "-v", "-z"])?;
         let (mut known, mut hidden) = (BTreeSet::new(), BTreeSet::new());
         for line in names(&listed) {
@@ -148,7 +206,7 @@ impl Difference {
         let changes = describe_changes(&repository, &base.commit, files, workshop)?;
         Ok(Self {
             base: blame::Base {
-                what: describe(&base),
+                what: in_words(&base),
                 commit: base.commit,
             },
             repository,
@@ -176,7 +234,7 @@ pub fn choose_base(repository: &Repository, against: &Against) -> Result<Base, B
 }
 
 /// Which commit the base is, and why, in words.
-fn describe(base: &Base) -> String {
+fn in_words(base: &Base) -> String {
     let wanted = &base.wanted;
     match &base.source {
         BaseSource::Given => wanted.clone(),
@@ -299,6 +357,7 @@ mod tests {
             tested: None,
             reports: Vec::new(),
             run_began: None,
+            readers: None,
         };
         let folder = tempfile::tempdir().unwrap();
         let workshop = Workshop {
@@ -380,7 +439,7 @@ mod tests {
                 source,
                 wanted: "origin/main".to_owned(),
             };
-            assert_eq!(describe(&base), expected);
+            assert_eq!(in_words(&base), expected);
         }
     }
 

@@ -7,8 +7,10 @@
 
 use std::time::{Duration, Instant};
 
+use unflake_core::blame::{Blame, Open};
 use unflake_core::event::{Event, Note};
 use unflake_core::trial::VmId;
+use unflake_core::verdict::{Reason, Verdict};
 
 use crate::lab::pending::last_lines;
 use crate::lab::session::{Halt, Session};
@@ -54,6 +56,18 @@ impl SessionEnd {
 }
 
 impl Session {
+    /// Judges what an interruption left open.
+    pub(crate) fn judge_unfinished(&mut self) {
+        for at in 0..self.suspects.len() {
+            if !self.suspects[at].is_judged {
+                let verdict = self.suspects[at].verdict;
+                let verdict = verdict.unwrap_or(Verdict::Unexamined(Reason::Cut));
+                let blame = Blame::unasked(Open::Unexamined);
+                self.judge(at, verdict, Some(Box::new(blame)));
+            }
+        }
+    }
+
     /// Lets a VM end its session by itself, and kills it when that takes too long.
     pub(crate) fn finish(&mut self, vm: VmId) -> Result<(), Halt> {
         self.fleet.tell(vm, &Command::Finish {});

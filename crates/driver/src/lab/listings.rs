@@ -146,6 +146,7 @@ mod tests {
             positional: Vec::new(),
             left_out: Vec::new(),
             imported_from: Vec::new(),
+            search_path: None,
             installed: None,
             chance: [("random".to_owned(), random.map(ToOwned::to_owned))].into(),
         }

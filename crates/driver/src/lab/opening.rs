@@ -81,6 +81,7 @@ impl Session {
     pub(crate) fn open(&mut self, guest: bool) -> Result<VmId, Halt> {
         let since = Instant::now();
         let first = self.spawn(self.wish.project.start(guest, &[]))?;
+        self.outlook.settle();
         let collected = loop {
             match self.next(None)? {
                 Happening::Parsed(vm, parsed) => {

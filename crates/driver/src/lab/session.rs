@@ -13,13 +13,13 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant, SystemTime};
 
 use camino::Utf8PathBuf;
-use unflake_core::blame::{Blame, Open};
+use unflake_core::blame::Blame;
 use unflake_core::event::{Ending, Event, Note};
 use unflake_core::ladder::{Stage, Step, next_step};
 use unflake_core::plan::Plan;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
-use unflake_core::verdict::{Doubt, Finding, Reason, Verdict};
+use unflake_core::verdict::{Doubt, Finding, Verdict};
 
 use crate::blame::comparison::{Changes, watch};
 use crate::files::home::Home;
@@ -31,6 +31,7 @@ use crate::lab::run_error::RunError;
 use crate::lab::start_error::StartError;
 use crate::lab::suspect::Suspect;
 use crate::protocol::messages::{Collected, Command, Worker};
+use crate::usage::lookout::Outlook;
 use crate::vm::event::Happening;
 use crate::vm::fleet::Fleet;
 use crate::vm::interrupter::Interrupter;
@@ -74,6 +75,8 @@ pub struct Session {
     pub(crate) suite_vms: Vec<VmId>,
     /// What changed since the base.
     pub(crate) changes: Changes,
+    /// The system's eye on it while the suite runs.
+    pub(crate) outlook: Outlook,
     /// A checkout of the base, once one is needed.
     pub(crate) base_tree: Option<BaseTree>,
     /// When the session began.
@@ -157,6 +160,7 @@ impl Session {
             too_many_failures: false,
             suite_vms: Vec::new(),
             changes: Changes::Unread,
+            outlook: Outlook::None,
             base_tree: None,
             began: SystemTime::now(),
             suite_orders: HashMap::new(),
@@ -194,8 +198,9 @@ impl Session {
 
     /// Runs the suite and examines its failures. Whatever happens, no VM is left behind.
     pub fn run(mut self) -> Result<(), RunError> {
-        let ending = self
-            .check_against()
+        let checked = self.check_against();
+        self.look_out();
+        let ending = checked
             .and_then(|()| self.open(false))
             .and_then(|first| self.examine(first));
         self.close(ending)
@@ -285,7 +290,9 @@ impl Session {
                 suspect.trials.push(trial);
             }
         } else if trial.outcome.is_failure() {
-            self.suspects.push(Suspect::new(trial, worker));
+            let opened = self.outlook.opened();
+            let suspect = Suspect::new(trial, worker);
+            self.suspects.push(Suspect { opened, ..suspect });
         }
     }
 
@@ -365,17 +372,6 @@ impl Session {
             Some(doubt) if verdict.rests_on_a_pass() => Verdict::Unclear(*doubt),
             Some(_) | None => verdict,
         });
-    }
-
-    fn judge_unfinished(&mut self) {
-        for at in 0..self.suspects.len() {
-            if !self.suspects[at].is_judged {
-                let verdict = self.suspects[at].verdict;
-                let verdict = verdict.unwrap_or(Verdict::Unexamined(Reason::Cut));
-                let blame = Blame::unasked(Open::Unexamined);
-                self.judge(at, verdict, Some(Box::new(blame)));
-            }
-        }
     }
 
     /// What a VM is told at its start, and to write down what it uses if all are.

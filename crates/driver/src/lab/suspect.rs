@@ -1,5 +1,7 @@
 //! A test that failed, and what is found out about it.
 
+use std::collections::BTreeSet;
+
 use unflake_core::failure::{Fingerprint, incident};
 use unflake_core::order::Dependence;
 use unflake_core::state::Cause;
@@ -14,6 +16,8 @@ pub(crate) struct Suspect {
     pub(crate) test: TestId,
     pub(crate) worker: Option<Worker>,
     pub(crate) trials: Vec<Trial>,
+    /// The watched paths that had been opened when it failed, if that is known.
+    pub(crate) opened: Option<BTreeSet<String>>,
     /// How it fails, once the ladder has ended.
     pub(crate) verdict: Option<Verdict>,
     /// The files of the work tree that its runs changed.
@@ -32,6 +36,7 @@ impl Suspect {
             test: trial.test.clone(),
             worker,
             trials: vec![trial],
+            opened: None,
             verdict: None,
             left_behind: Vec::new(),
             dependence: None,

@@ -198,6 +198,7 @@ impl Session {
         self.suspects.push(Suspect {
             test,
             worker: None,
+            opened: None,
             trials: vec![once, again],
             verdict: None,
             left_behind: Vec::new(),

@@ -178,6 +178,7 @@ impl Session {
         self.suspects.push(Suspect {
             test,
             worker: None,
+            opened: None,
             trials,
             verdict: None,
             left_behind: Vec::new(),

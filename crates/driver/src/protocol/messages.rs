@@ -331,6 +331,9 @@ pub struct Collected {
     pub left_out: Vec<String>,
     /// The folders from which modules were imported that are not installed.
     pub imported_from: Vec<String>,
+    /// The folders in which modules are looked for; not known without it.
+    #[serde(default)]
+    pub search_path: Option<Vec<String>>,
     /// What is installed beside the project, each with its version; not known without it.
     #[serde(default)]
     pub installed: Option<Vec<String>>,

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use camino::Utf8Path;
 
-/// A watch over some files of a folder, from its start until it is dropped.
+/// A watch over some files of a folder, from its start until it is dropped. Of a folder among them it sees who lists it,
+/// and who opens what lies in it.
 pub(crate) struct Watch {
     #[cfg(target_os = "linux")]
     eye: linux::Eye,
@@ -43,15 +44,18 @@ impl Watch {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::cell::RefCell;
     use std::collections::{BTreeSet, HashMap};
 
-    use camino::Utf8Path;
+    use camino::{Utf8Path, Utf8PathBuf};
     use nix::errno::Errno;
     use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 
     pub(super) struct Eye {
         inotify: Inotify,
         paths: HashMap<WatchDescriptor, Vec<String>>,
+        /// What was opened until somebody last asked; `None` once some of it was missed.
+        opened: RefCell<Option<BTreeSet<String>>>,
     }
 
     impl Eye {
@@ -74,11 +78,26 @@ mod linux {
                     Err(_) => return None,
                 }
             }
-            let paths = watched;
-            Some(Self { inotify, paths })
+            Some(Self {
+                inotify,
+                paths: watched,
+                opened: RefCell::new(Some(BTreeSet::new())),
+            })
         }
 
         pub(super) fn opened(&self) -> Option<BTreeSet<String>> {
+            let new = self.opened_since();
+            let mut opened = self.opened.borrow_mut();
+            match (opened.as_mut(), new) {
+                (Some(all), Some(new)) => all.extend(new),
+                (Some(_), None) => *opened = None,
+                (None, _) => {}
+            }
+            opened.clone()
+        }
+
+        /// What was opened since somebody last asked; `None` if some of it was missed.
+        fn opened_since(&self) -> Option<BTreeSet<String>> {
             let mut opened = BTreeSet::new();
             loop {
                 match self.inotify.read_events() {
@@ -87,8 +106,14 @@ mod linux {
                             if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
                                 return None;
                             }
-                            let names = self.paths.get(&event.wd);
-                            opened.extend(names.into_iter().flatten().cloned());
+                            let names = self.paths.get(&event.wd).into_iter().flatten();
+                            let Some(child) = event.name else {
+                                opened.extend(names.cloned());
+                                continue;
+                            };
+                            let child = child.to_string_lossy();
+                            let inside = names.map(|name| Utf8PathBuf::from(name).join(&*child));
+                            opened.extend(inside.map(Utf8PathBuf::into_string));
                         }
                     }
                     Err(Errno::EAGAIN) => return Some(opened),
@@ -120,5 +145,35 @@ mod tests {
         assert!(cat.unwrap().status.success());
         let expected = BTreeSet::from(["read.txt".to_owned()]);
         assert_eq!(watch.opened(), Some(expected));
+    }
+
+    #[test]
+    fn what_was_opened_before_an_earlier_question_is_still_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        fs::write(root.join("read.txt"), "text").unwrap();
+        let watch = Watch::begin(root, ["read.txt"].into_iter()).unwrap();
+        fs::read(root.join("read.txt")).unwrap();
+        for _ in 0..2 {
+            assert_eq!(
+                watch.opened(),
+                Some(BTreeSet::from(["read.txt".to_owned()]))
+            );
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_listed_and_what_is_opened_in_it_are_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        fs::create_dir_all(root.join("docs/deep")).unwrap();
+        fs::write(root.join("docs/new.md"), "text").unwrap();
+        let watch = Watch::begin(root, ["docs", ""].into_iter()).unwrap();
+        fs::metadata(root.join("docs/new.md")).unwrap();
+        assert_eq!(watch.opened(), Some(BTreeSet::new()), "nobody opened it");
+        assert_eq!(fs::read_dir(root.join("docs")).unwrap().count(), 2);
+        fs::read(root.join("docs/new.md")).unwrap();
+        let names = ["docs", "docs/new.md"].map(ToOwned::to_owned);
+        assert_eq!(watch.opened(), Some(BTreeSet::from(names)));
     }
 }
