@@ -700,6 +700,29 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_came_may_be_looked_for_by_libraries_of_the_project_and_by_its_own_calls() {
+        let disjoint = |path: &str, is_own: bool, change: Change| {
+            let mut usage = Usage {
+                is_kernel_watched: true,
+                ..Usage::default()
+            };
+            let path = path.to_owned();
+            usage.natives.insert(Native { path, is_own });
+            intersect(&[change], &usage, &Rules::default()).is_disjoint()
+        };
+        let came = || change("FLAG", ChangeKind::Added);
+        assert!(!disjoint("ctypes", false, came()));
+        assert!(!disjoint("/tree/fast.so", true, came()));
+        assert!(disjoint("/venv/numpy/core.so", false, came()));
+        assert!(disjoint("ctypes", false, change("a.py", ChangeKind::Added)));
+        let mut mode = change("run.sh", ChangeKind::Modified);
+        assert!(disjoint("ctypes", false, mode.clone()));
+        mode.file.lines.clear();
+        assert!(!disjoint("ctypes", false, mode.clone()));
+        assert!(disjoint("/venv/numpy/core.so", false, mode));
+    }
+
+    #[test]
     fn a_file_that_git_does_not_look_at_is_unknown_even_if_nothing_changed() {
         let mut usage = Usage::default();
         usage.hidden.insert("local.cfg".to_owned());

@@ -4,4 +4,5 @@ pub(crate) mod copy;
 pub(crate) mod fingerprint;
 pub(crate) mod home;
 pub(crate) mod quiet;
+pub(crate) mod siblings;
 pub mod workspace;

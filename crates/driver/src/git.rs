@@ -2,6 +2,7 @@
 
 pub mod base;
 pub mod blob;
+pub(crate) mod branch_base;
 pub mod changes;
 pub mod ci_push;
 pub mod clutter;

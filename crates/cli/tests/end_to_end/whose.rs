@@ -25,6 +25,7 @@ mod process_state;
 mod quarantine;
 mod recorded;
 mod said;
+mod surroundings;
 mod threshold;
 mod triage;
 

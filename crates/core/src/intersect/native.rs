@@ -2,7 +2,7 @@
 
 use super::Unknown;
 use crate::change::{Change, ChangeKind};
-use crate::usage::Usage;
+use crate::usage::{Native, Usage};
 
 /// What native libraries leave open about a change that nothing seems to use.
 pub(super) fn native_unknown(change: &Change, usage: &Usage) -> Option<Unknown> {
@@ -14,12 +14,32 @@ pub(super) fn native_unknown(change: &Change, usage: &Usage) -> Option<Unknown> 
         let library = native.path.clone();
         return Some(Unknown::NativeSource { library, path });
     }
-    let any = usage.natives.iter().next()?;
-    let library = any.path.clone();
-    // The system tells who opens a file that is there, and not who looks for one that is gone.
-    let is_unseen = !usage.is_kernel_watched || change.file.kind == ChangeKind::Deleted;
-    (is_unseen && !change.file.is_python()).then_some(Unknown::NativeReader { library, path })
+    if change.file.is_python() {
+        return None;
+    }
+    let may_look = |native: &&Native| !usage.is_kernel_watched || may_look(native, change);
+    let library = usage.natives.iter().find(may_look)?.path.clone();
+    Some(Unknown::NativeReader { library, path })
 }
+
+/// Whether a library may depend on a change although the system sees who opens files that are there.
+fn may_look(native: &Native, change: &Change) -> bool {
+    match change.file.kind {
+        // Nobody tells who tries to open a file that is gone.
+        ChangeKind::Deleted => true,
+        // Only who asks for the file or its mode, and never opens it, is not seen. A foreign library that does
+        // so for a file of the project is rare, and with numpy nothing would ever be disjoint.
+        ChangeKind::Added => native.is_own || native.path == CALLS,
+        ChangeKind::Modified => {
+            let is_mode_only = change.file.lines.is_empty();
+            is_mode_only && (native.is_own || native.path == CALLS)
+        }
+        ChangeKind::Submodule => false,
+    }
+}
+
+/// The part of Python with which the project itself calls any function of any library.
+const CALLS: &str = "ctypes";
 
 /// The endings of files that native libraries are made from.
 const NATIVE_SOURCES: [&str; 27] = [

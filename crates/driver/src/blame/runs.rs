@@ -1,6 +1,6 @@
 //! The runs that the question takes: a suspect in its order here, and at the base in the base's own.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::blame::question::{Ended, Heard, Listed, Side as Where};
 use unflake_core::change::ChangeKind;
 use unflake_core::failure::{Fingerprint, fails_alike};
@@ -14,6 +14,7 @@ use super::side::{self, Made, Side, Written};
 use super::sides::Sides;
 use super::{renames, setup};
 use crate::blame::comparison::chain;
+use crate::files::siblings::Siblings;
 use crate::framework::project::Project;
 use crate::git::difference::Difference;
 use crate::git::worktree::BaseTree;
@@ -265,7 +266,10 @@ impl Session {
     /// The project as it was at the base. The checkout is made at the first call.
     pub(super) fn project_at_base(&mut self, difference: &Difference) -> Result<Project, String> {
         if self.base_tree.is_none() {
-            let tree = BaseTree::check_out(&difference.repository, &difference.base.commit);
+            let (repository, commit) = (&difference.repository, &difference.base.commit);
+            let siblings = Siblings::of(repository.root().as_std_path(), Some(self.began));
+            let surround = |tree: &Utf8Path| siblings.link_beside(tree.as_std_path());
+            let tree = BaseTree::check_out(repository, commit, &surround);
             let tree = tree.map_err(|error| chain(&error))?;
             let folder = tree.map(self.home.project.folder());
             self.base_tree = Some(tree);

@@ -154,9 +154,10 @@ impl Session {
 
     /// A file of the framework's root, from the root of the work tree.
     fn inside_tree(&self, file: &str) -> String {
-        let inside = Utf8Path::new(&self.listed().root).strip_prefix(self.listing_place());
-        let path = inside.map_or_else(|_| Utf8PathBuf::from(file), |inside| inside.join(file));
-        path.to_string()
+        // The framework's root may be above the work tree.
+        let path = Utf8Path::new(&self.listed().root).join(file);
+        let inside = path.strip_prefix(self.listing_place());
+        inside.map_or_else(|_| file.to_owned(), ToString::to_string)
     }
 
     /// The user's own file: the copy in which the tests were listed may be gone.

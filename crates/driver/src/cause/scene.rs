@@ -160,8 +160,8 @@ impl Session {
         for piece in pieces {
             let texts = [piece.before.as_mut(), piece.after.as_mut()];
             for text in texts.into_iter().flatten() {
-                *text = text
-                    .replace(workspace.files().as_str(), own.as_str())
+                *text = workspace
+                    .tell(text, &own)
                     .replace(temporary.as_str(), "$TMPDIR");
             }
         }

@@ -4,6 +4,7 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::time::SystemTime;
 
 /// More than this is not copied.
 pub(crate) const MOST_BYTES: u64 = 1 << 30;
@@ -54,6 +55,11 @@ pub(crate) fn copy_tree(
         copy_file(&source, &target)?;
     }
     Ok(())
+}
+
+/// Whether a file or folder came into being after a moment. Where the system does not know, none did.
+pub(crate) fn is_made_after(data: &Metadata, until: SystemTime) -> bool {
+    data.created().is_ok_and(|born| born > until)
 }
 
 /// Copies a file with its times and mode, or a link as a link. Sockets and pipes are left out.

@@ -288,12 +288,11 @@ impl Session {
 
     /// A trial in which paths of a copy are told as the user's own.
     pub(crate) fn at_home(&self, workspace: Option<&Workspace>, mut trial: Trial) -> Trial {
-        let root = self.home.root().as_str();
+        let root = self.home.root();
         if let Some(workspace) = workspace {
-            let copy = workspace.files().as_str();
             let account = &mut trial.account;
             for text in [&mut account.message, &mut account.text, &mut account.output] {
-                *text = text.replace(copy, root);
+                *text = workspace.tell(text, root);
             }
         }
         trial
@@ -306,13 +305,17 @@ impl Session {
 
     /// A path of the listing VM as the user's own.
     pub(crate) fn home_path(&self, path: &str) -> String {
-        let inside = Utf8Path::new(path).strip_prefix(&self.home.place);
-        inside.map_or_else(
-            |_| path.to_owned(),
-            |inside| {
-                let own = self.home.root().join(inside);
-                own.as_str().trim_end_matches('/').to_owned()
-            },
-        )
+        let root = self.home.root();
+        let pairs = [
+            (Some(&*self.home.place), Some(root)),
+            // What stands beside the copy is linked there.
+            (self.home.place.parent(), root.parent()),
+        ];
+        let mut own = pairs.into_iter().filter_map(|(place, own)| {
+            let inside = Utf8Path::new(path).strip_prefix(place?).ok()?;
+            let own = own?.join(inside);
+            Some(own.as_str().trim_end_matches('/').to_owned())
+        });
+        own.next().unwrap_or_else(|| path.to_owned())
     }
 }

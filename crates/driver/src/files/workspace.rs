@@ -2,29 +2,35 @@
 //!
 //! A test that leaves a file behind would decide how the next experiment ends. So experiments run in a
 //! copy of the work tree with a temporary folder of its own, and what they change there is undone.
-//! Caches of bytecode are not counted. What lies outside both folders cannot be undone.
+//! Caches of bytecode are not counted. What lies outside both folders cannot be undone; the siblings of the work
+//! tree, to which links lead, do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 
-use crate::files::copy::{CopyTrouble, Load, MOST_BYTES, MOST_FILES, copy_file, copy_tree};
+use crate::files::copy::{
+    CopyTrouble, Load, MOST_BYTES, MOST_FILES, copy_file, copy_tree, is_made_after,
+};
 use crate::files::fingerprint::{Look, look_around, remove};
 use crate::files::quiet::Alarm;
+use crate::files::siblings::Siblings;
 use crate::git::repository::Repository;
+use crate::git::worktree;
 
 /// The work tree as it was at the start. Nothing runs in it.
 pub(crate) struct Original {
     folder: TempDir,
     /// The user's work tree.
     root: Utf8PathBuf,
+    siblings: Siblings,
 }
 
 /// Why there is no copy.
@@ -73,6 +79,7 @@ impl Original {
         let original = Self {
             folder,
             root: root.to_owned(),
+            siblings: Siblings::of(root.as_std_path(), until),
         };
         original.borrow_repository().map_err(failed)?;
         Ok(original)
@@ -115,7 +122,8 @@ impl Original {
 
     /// A new workspace with all files as they were at the start.
     pub(crate) fn workspace(&self) -> io::Result<Workspace> {
-        let path = TempDir::with_prefix("unflake-")?.keep().canonicalize()?;
+        let path = TempDir::with_prefix(self.prefix())?.keep();
+        let path = path.canonicalize()?;
         let path = Utf8PathBuf::try_from(path).map_err(io::Error::other)?;
         // From here on whatever happens removes the folder.
         // A folder of the same name: it can be that of a package.
@@ -131,6 +139,7 @@ impl Original {
             path,
         };
         fs::create_dir(workspace.path.join("files"))?;
+        self.siblings.link_beside(workspace.files.as_std_path())?;
         copy_tree(
             &self.folder.path().join("files"),
             workspace.files.as_std_path(),
@@ -144,6 +153,18 @@ impl Original {
         fs::create_dir(workspace.temporary())?;
         workspace.new = workspace.look()?;
         Ok(workspace)
+    }
+
+    /// A copy of a checkout of the base lies in a folder like that of the checkout: whoever reads its path sees which
+    /// of the two sides it is.
+    fn prefix(&self) -> &'static str {
+        let around = self.root.parent().and_then(Utf8Path::file_name);
+        let is_base = around.is_some_and(|name| name.starts_with(worktree::PREFIX));
+        if is_base {
+            worktree::PREFIX
+        } else {
+            "unflake-"
+        }
     }
 
     /// What tells these files from others: their paths, sizes and times.
@@ -200,6 +221,16 @@ impl Workspace {
         self.path.join("tmp")
     }
 
+    /// A text in which paths of the copy and of its siblings are told as those of the work tree.
+    pub(crate) fn tell(&self, text: &str, root: &Utf8Path) -> String {
+        match (self.files.parent(), root.parent()) {
+            (Some(folder), Some(parent)) if parent != "/" => {
+                text.replace(folder.as_str(), parent.as_str())
+            }
+            (Some(_) | None, Some(_) | None) => text.replace(self.files.as_str(), root.as_str()),
+        }
+    }
+
     /// Makes what is there now the state that `restore` goes back to.
     pub(crate) fn mark(&mut self) -> io::Result<()> {
         self.marked = self.look()?;
@@ -209,7 +240,8 @@ impl Workspace {
             let is_original = path.strip_prefix(&self.part).is_ok_and(|inside| {
                 Look::at(&self.original.join(inside)).is_ok_and(|other| other == *look)
             });
-            if !is_original && !look.is_folder() {
+            let is_link = matches!(look, Look::Link { .. });
+            if !is_original && !is_link && !look.is_folder() {
                 let kept = kept.as_std_path().join(path);
                 fs::create_dir_all(kept.parent().unwrap_or(&kept))?;
                 copy_file(&self.path.as_std_path().join(path), &kept)?;
@@ -303,7 +335,8 @@ impl Workspace {
                 let anew = Look::at(&target)?;
                 return Ok((anew != *look).then_some(anew));
             }
-            Look::File { .. } | Look::Link { .. } => copy_file(&source, &target)?,
+            Look::File { .. } => copy_file(&source, &target)?,
+            Look::Link { target: led } => symlink(led, &target)?,
             // A pipe or a socket is of no use to anybody but who made it.
             Look::Other => {}
         }
@@ -333,11 +366,6 @@ impl Drop for Workspace {
 }
 
 /// Folders that no test reads, or that are found by their absolute path anyway.
-/// Whether a file or folder came into being after a moment. Where the system does not know, none did.
-fn is_made_after(data: &Metadata, until: SystemTime) -> bool {
-    data.created().is_ok_and(|born| born > until)
-}
-
 fn is_left_out(folder: &Path) -> bool {
     let name = folder
         .file_name()
@@ -469,6 +497,63 @@ mod tests {
         let path = workspace.path.clone();
         drop(workspace);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn nothing_of_the_users_is_lost_beside_the_work_tree_whatever_happens_to_the_links() {
+        let folder = Scratch::folder();
+        let root = folder.root.join("shop");
+        fs::create_dir_all(folder.root.join("common/deep")).unwrap();
+        fs::create_dir(&root).unwrap();
+        let real = ["common/deep/rates.txt", "shared.cfg", "other.cfg"];
+        for name in real {
+            fs::write(folder.root.join(name), name).unwrap();
+        }
+        let is_whole = || {
+            for name in real {
+                assert_eq!(fs::read_to_string(folder.root.join(name)).unwrap(), name);
+            }
+        };
+        let original = Original::copy(&root, None).unwrap();
+        let before = original.fingerprint().unwrap();
+        let mut workspace = original.workspace().unwrap();
+        workspace.mark().unwrap();
+        let beside = workspace.files().parent().unwrap().to_owned();
+        for _ in 0..2 {
+            fs::remove_file(beside.join("shared.cfg")).unwrap();
+            fs::rename(beside.join("common"), beside.join("moved")).unwrap();
+            fs::create_dir(beside.join("common")).unwrap();
+            fs::write(beside.join("new.cfg"), "").unwrap();
+            symlink(&folder.root, beside.join("up")).unwrap();
+            symlink(&folder.root, workspace.files().join("up")).unwrap();
+            assert_eq!(workspace.restore().unwrap().changed, ["up"]);
+            assert!(!beside.join("new.cfg").exists() && !beside.join("moved").exists());
+            let rates = beside.join("common/deep/rates.txt");
+            assert_eq!(fs::read_to_string(rates).unwrap(), real[0]);
+            assert!(beside.join("shared.cfg").is_symlink());
+        }
+        fs::remove_file(beside.join("common")).unwrap();
+        workspace.renew().unwrap();
+        assert!(beside.join("common/deep").exists());
+        is_whole();
+        assert_eq!(original.fingerprint().unwrap(), before);
+        drop((workspace, original));
+        assert!(!beside.exists());
+        is_whole();
+    }
+
+    #[test]
+    fn paths_beside_the_copy_are_told_as_those_beside_the_work_tree() {
+        let (scratch, _original, workspace) = project();
+        let files = workspace.files();
+        let (root, beside) = (&scratch.root, files.parent().unwrap());
+        let text = format!("{files}/a.py: no {beside}/shared.cfg; rootdir: {beside}");
+        let parent = root.parent().unwrap();
+        let expected = format!("{root}/a.py: no {parent}/shared.cfg; rootdir: {parent}");
+        assert_eq!(workspace.tell(&text, root), expected);
+        let name = files.file_name().unwrap();
+        let top = Utf8PathBuf::from(format!("/{name}"));
+        assert_eq!(workspace.tell(files.as_str(), &top), top.as_str());
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! Which commit the work tree is compared with. It is only looked for in what the clone holds: nothing
 //! is fetched, but the command that would fetch it is part of the error.
 
-use crate::git::changes::has_tracked_changes;
-use crate::git::ci_push::{self, Standing};
+use crate::git::ci_push::Standing;
 use crate::git::clutter::Clutter;
 use crate::git::pull_request::{self, Named};
 use crate::git::repository::{GitError, Repository};
-use crate::git::revisions::{Branch, Revisions};
-use crate::git::unfetched::{apart, missing, missing_branch, missing_default};
+use crate::git::revisions::Revisions;
+use crate::git::unfetched::{apart, missing, missing_branch};
 
 /// The commit that the work tree is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +90,16 @@ pub enum BaseError {
         /// The target.
         wanted: String,
     },
+    /// There are several branches, and nobody says which one is the default.
+    #[error(
+        "no default branch is known among {}: name the base with `--base`, or as `base` below \
+         `[intersect]` in unflake.toml",
+        some_of(branches)
+    )]
+    NoDefault {
+        /// The branches that the clone holds.
+        branches: Vec<String>,
+    },
     /// The only commit has none before it.
     #[error("HEAD is the first commit: there is none before it to compare with")]
     NoParent,
@@ -98,9 +107,6 @@ pub enum BaseError {
     #[error("this repository has no commits yet")]
     NoCommits,
 }
-
-/// How many commits before HEAD are looked up in the history.
-const LOOKED_UP: u32 = 50;
 
 /// What is known about the base before git is asked.
 pub struct Hints<'a> {
@@ -117,9 +123,10 @@ pub struct Hints<'a> {
 /// The base of the work tree.
 ///
 /// It is what is given; in a CI, where the pull request left its target; on a branch, where it left the
-/// branch that it tracks or the default branch. On the default branch it is the last commit that the remote
-/// has, if there are others; HEAD, if it was run and tracked files differ from it; the commit before it that the CI
-/// or the history knows; the commit before it. Untracked files change nothing of all that.
+/// branch that it tracks or the default branch, or the only other one if none is known. On the default branch, or
+/// the only one, it is the last commit that the remote has, if there are others; HEAD, if it was run and tracked
+/// files differ from it; the commit before it that the CI or the history knows; the commit before it. Untracked files
+/// change nothing of all that.
 pub fn find_base(repository: &Repository, hints: &Hints<'_>) -> Result<Base, BaseError> {
     let search = Search {
         revisions: Revisions { repository },
@@ -140,9 +147,10 @@ pub fn find_base(repository: &Repository, hints: &Hints<'_>) -> Result<Base, Bas
     search.on_default(&head, branch.as_deref())
 }
 
-struct Search<'a> {
-    revisions: Revisions<'a>,
-    hints: &'a Hints<'a>,
+/// What is asked, and of whom.
+pub(super) struct Search<'a> {
+    pub(super) revisions: Revisions<'a>,
+    pub(super) hints: &'a Hints<'a>,
 }
 
 impl Search<'_> {
@@ -213,182 +221,18 @@ impl Search<'_> {
     }
 }
 
-/// Outside a pull request.
-impl Search<'_> {
-    /// Where HEAD left the branch that it is stacked on, or the default branch; `None` on the default branch,
-    /// and on one without common history.
-    fn left(&self, head: &str, branch: Option<&str>) -> Result<Option<Base>, BaseError> {
-        let default = self.default_branch()?;
-        let is_default = default.as_ref().is_some_and(|it| Some(&*it.name) == branch);
-        if let Some(name) = branch.filter(|_| !is_default)
-            && let Some(base) = self.stacked(head, name)?
-        {
-            return Ok(Some(base));
-        }
-        let Some(default) = default else {
-            return match self.revisions.remote()? {
-                Some(remote) => Err(missing_default(&self.revisions, &remote)?),
-                // The only branch there is.
-                None => Ok(None),
-            };
-        };
-        if is_default {
-            return Ok(None);
-        }
-        match self.revisions.merge_base(head, &default.tip)? {
-            Some(commit) if branch.is_none() && commit == head => Ok(None),
-            Some(commit) => Ok(Some(left(commit, branch, default))),
-            None if self.revisions.is_shallow()? => Err(missing(&self.revisions, &default.shown)?),
-            None => Ok(None),
-        }
+/// The first three of some names, in quotes.
+fn some_of(names: &[String]) -> String {
+    let shown: Vec<String> = names
+        .iter()
+        .take(3)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let shown = shown.join(", ");
+    match names.len() {
+        0..=3 => shown,
+        all => format!("{shown} and {} more", all - 3),
     }
-
-    /// The default branch; `None` if nobody names it.
-    fn default_branch(&self) -> Result<Option<Branch>, BaseError> {
-        if let Some(name) = ci_push::default_branch(self.hints.variable) {
-            if let Some(branch) = self.revisions.branch(&name)? {
-                return Ok(Some(branch));
-            }
-            if let Some(remote) = self.revisions.remote()? {
-                return Err(missing_branch(&self.revisions, &remote, &name)?);
-            }
-        }
-        Ok(self.revisions.usual_default()?)
-    }
-
-    /// Where a branch left the one that it tracks; `None` if that is a copy of it.
-    fn stacked(&self, head: &str, branch: &str) -> Result<Option<Base>, BaseError> {
-        let Some(upstream) = self.revisions.upstream(branch)? else {
-            return Ok(None);
-        };
-        if is_copy(&upstream.name, branch) {
-            return Ok(None);
-        }
-        match self.revisions.merge_base(head, &upstream.tip)? {
-            // Without commits of its own it is a copy of another name, or is not stacked on it yet.
-            Some(commit) if commit == head => Ok(None),
-            Some(commit) => Ok(Some(left(commit, Some(branch), upstream))),
-            None if self.revisions.is_shallow()? => Err(missing(&self.revisions, &upstream.shown)?),
-            // An upstream without common history says nothing about what changed.
-            None => Ok(None),
-        }
-    }
-
-    fn on_default(&self, head: &str, branch: Option<&str>) -> Result<Base, BaseError> {
-        if let Some(branch) = branch
-            && let Some(base) = self.unpushed(head, branch)?
-        {
-            return Ok(base);
-        }
-        let base = |commit, source, wanted: &str| Base {
-            commit,
-            source,
-            wanted: wanted.to_owned(),
-        };
-        // An uncommitted change to a commit that nobody has run excuses nothing that is in the commit.
-        if (self.hints.tested)(head)
-            && has_tracked_changes(self.revisions.repository, head, self.hints.clutter)?
-        {
-            return Ok(base(head.to_owned(), BaseSource::Head, "HEAD"));
-        }
-        for before in ci_push::before(self.hints.variable) {
-            let Some(commit) = self.revisions.resolve(&before.commit)? else {
-                continue;
-            };
-            if commit != head && self.revisions.is_ancestor(&commit, head)? {
-                let source = BaseSource::Before {
-                    variable: before.variable,
-                    standing: before.standing,
-                };
-                return Ok(base(commit, source, &before.commit));
-            }
-        }
-        let mut earlier = self.revisions.before(head, LOOKED_UP)?.into_iter();
-        if let Some(commit) = earlier.find(|commit| (self.hints.tested)(commit)) {
-            let wanted = commit.clone();
-            return Ok(base(commit, BaseSource::Tested, &wanted));
-        }
-        self.parent(head)
-    }
-
-    /// Where the default branch left its copy on the remote; `None` if all commits are there.
-    fn unpushed(&self, head: &str, branch: &str) -> Result<Option<Base>, BaseError> {
-        let upstream = self.revisions.upstream(branch)?;
-        let mut copy = upstream.filter(|upstream| upstream.name == branch);
-        for remote in self.revisions.main_remotes()? {
-            if copy.is_none() {
-                copy = self.revisions.remote_branch(&remote, branch)?;
-            }
-        }
-        let Some(copy) = copy else {
-            return Ok(None);
-        };
-        match self.revisions.merge_base(head, &copy.tip)? {
-            Some(commit) if commit == head => Ok(None),
-            Some(commit) => Ok(Some(Base {
-                commit,
-                source: BaseSource::Unpushed {
-                    branch: branch.to_owned(),
-                },
-                wanted: copy.shown,
-            })),
-            None if self.revisions.is_shallow()? => Err(missing(&self.revisions, &copy.shown)?),
-            None => Ok(None),
-        }
-    }
-
-    fn parent(&self, head: &str) -> Result<Base, BaseError> {
-        let wanted = "HEAD^".to_owned();
-        if let Some(commit) = self.revisions.resolve(&wanted)? {
-            return Ok(Base {
-                commit,
-                source: BaseSource::Parent,
-                wanted,
-            });
-        }
-        // Where the history was cut off the commit still names its parent.
-        let repository = self.revisions.repository;
-        let commit = repository.run(&["cat-file", "commit", head])?;
-        let lines = commit.split(|byte| *byte == b'\n');
-        let has_parent = lines
-            .take_while(|line| !line.is_empty())
-            .any(|line| line.starts_with(b"parent "));
-        match self.revisions.remote()? {
-            Some(remote) if has_parent => {
-                // By its hash: HEAD may be on no branch of the remote.
-                let fetch = ["git", "fetch", "--deepen=1", &remote, head];
-                Err(BaseError::Shallow {
-                    wanted,
-                    fetch: fetch.map(str::to_owned).into(),
-                })
-            }
-            Some(_) | None if has_parent => Err(BaseError::NoParent),
-            Some(_) | None => Ok(Base {
-                commit: head.to_owned(),
-                source: BaseSource::First,
-                wanted: "HEAD".to_owned(),
-            }),
-        }
-    }
-}
-
-fn left(commit: String, branch: Option<&str>, from: Branch) -> Base {
-    Base {
-        commit,
-        source: BaseSource::Left {
-            branch: branch.map(str::to_owned),
-        },
-        wanted: from.shown,
-    }
-}
-
-/// Whether an upstream has the branch's own name, perhaps after that of its author.
-fn is_copy(upstream: &str, branch: &str) -> bool {
-    let ends = |long: &str, short: &str| {
-        let rest = long.strip_suffix(short);
-        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
-    };
-    ends(upstream, branch) || ends(branch, upstream)
 }
 
 #[cfg(test)]
@@ -884,15 +728,135 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_without_common_history_is_like_the_default_one() {
+    fn a_branch_without_common_history_has_no_base() {
         let scratch = Scratch::new();
         scratch.commit();
         scratch.git(&["checkout", "--quiet", "--orphan", "pages"]);
         scratch.write("a", "1\n");
-        let first = scratch.commit();
+        scratch.commit();
         scratch.write("a", "2\n");
         scratch.commit();
-        assert_eq!(find(&scratch, None).unwrap().commit, first);
+        let error = find(&scratch, None).unwrap_err();
+        assert!(matches!(error, BaseError::Unrelated { wanted } if wanted == "main"));
+    }
+
+    /// A history of `trunk` with a commit, and `feature` with two more; nobody names a default branch.
+    fn trunk() -> (Scratch, String) {
+        let scratch = Scratch::new();
+        scratch.commit();
+        scratch.git(&["branch", "--quiet", "--move", "main", "trunk"]);
+        let first = scratch.git(&["rev-parse", "HEAD"]);
+        scratch.git(&["checkout", "--quiet", "-b", "feature"]);
+        for text in ["1\n", "2\n"] {
+            scratch.write("own", text);
+            scratch.commit();
+        }
+        (scratch, first)
+    }
+
+    #[test]
+    fn where_nobody_names_the_default_branch_the_only_other_one_is_it() {
+        let (scratch, first) = trunk();
+        let expected = left(&first, Some("feature"), "trunk");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        // What a fetch by address leaves: copies of both, and no remote.
+        for name in ["trunk", "feature"] {
+            scratch.git(&["update-ref", &format!("refs/remotes/origin/{name}"), name]);
+        }
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+        scratch.git(&["branch", "--quiet", "-D", "trunk"]);
+        let expected = left(&first, Some("feature"), "origin/trunk");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_commit_before_the_last_is_no_base_where_the_default_branch_is_not_known() {
+        let (scratch, first) = trunk();
+        let before = scratch.git(&["rev-parse", "HEAD^"]);
+        let gitlab = [("CI_COMMIT_BEFORE_SHA", before.as_str())];
+        let no_default = |expected: &[&str]| {
+            let error = find_in_ci(&scratch, &gitlab).unwrap_err();
+            let BaseError::NoDefault { branches } = &error else {
+                panic!("{error}");
+            };
+            assert_eq!(branches, expected);
+            assert!(error.to_string().contains("`--base`"), "{error}");
+        };
+        // One that is ahead of HEAD is a branch that began here, or the default one.
+        scratch.git(&["checkout", "--quiet", "trunk"]);
+        no_default(&["trunk", "feature"]);
+        scratch.git(&["checkout", "--quiet", "feature"]);
+        scratch.git(&["branch", "spike", &first]);
+        no_default(&["feature", "spike", "trunk"]);
+        scratch.git(&["checkout", "--quiet", "--detach"]);
+        no_default(&["feature", "spike", "trunk"]);
+        assert_eq!(find(&scratch, Some("trunk")).unwrap().commit, first);
+        // The CI may name it.
+        let gitlab = [("CI_DEFAULT_BRANCH", "trunk"), gitlab[0]];
+        scratch.git(&["update-ref", "refs/remotes/origin/trunk", "trunk"]);
+        scratch.git(&["branch", "--quiet", "-D", "trunk"]);
+        let found = find_in_ci(&scratch, &gitlab).unwrap();
+        assert_eq!(found, left(&first, None, "origin/trunk"));
+    }
+
+    #[test]
+    fn the_only_branch_there_is_may_have_any_name() {
+        let (scratch, _) = trunk();
+        scratch.git(&["branch", "--quiet", "-D", "trunk"]);
+        let before = scratch.git(&["rev-parse", "HEAD^"]);
+        let parent = base(&before, BaseSource::Parent, "HEAD^");
+        assert_eq!(find(&scratch, None).unwrap(), parent);
+        scratch.git(&["update-ref", "refs/remotes/origin/feature", "HEAD"]);
+        assert_eq!(find(&scratch, None).unwrap(), parent);
+        scratch.git(&["checkout", "--quiet", "--detach"]);
+        assert_eq!(find(&scratch, None).unwrap(), parent);
+    }
+
+    #[test]
+    fn the_only_branch_there_is_is_not_the_default_one_if_the_ci_names_another() {
+        let (scratch, _) = trunk();
+        scratch.git(&["branch", "--quiet", "-D", "trunk"]);
+        let gitlab = [("CI_DEFAULT_BRANCH", "trunk")];
+        let error = find_in_ci(&scratch, &gitlab).unwrap_err();
+        assert!(matches!(error, BaseError::Unknown { wanted } if wanted == "trunk"));
+    }
+
+    #[test]
+    fn a_branch_of_a_remote_counts_even_if_no_configuration_knows_the_remote() {
+        let server = Server::new();
+        let scratch = server.clone(&["--branch=feature"]);
+        scratch.git(&["remote", "set-head", "origin", "--delete"]);
+        let copies = scratch.git(&["for-each-ref", "--format=%(refname) %(objectname)"]);
+        scratch.git(&["remote", "remove", "origin"]);
+        for line in copies
+            .lines()
+            .filter(|line| line.starts_with("refs/remotes"))
+        {
+            let (name, tip) = line.split_once(' ').unwrap();
+            scratch.git(&["update-ref", name, tip]);
+        }
+        let own = scratch.git(&["rev-parse", "HEAD^"]);
+        let gitlab = [("CI_COMMIT_BEFORE_SHA", own.as_str())];
+        let expected = left(&server.main[1], Some("feature"), "origin/main");
+        assert_eq!(find_in_ci(&scratch, &gitlab).unwrap(), expected);
+        assert_eq!(
+            find_in_ci(&scratch, &TO_MAIN).unwrap().wanted,
+            "origin/main"
+        );
+        scratch.git(&["checkout", "--quiet", "--detach"]);
+        scratch.git(&["branch", "--quiet", "-D", "feature"]);
+        let expected = left(&server.main[1], None, "origin/main");
+        assert_eq!(find_in_ci(&scratch, &gitlab).unwrap(), expected);
+        // Commits of the default branch that this remote does not have are the change.
+        scratch.git(&["checkout", "--quiet", "-b", "main", "origin/main"]);
+        for text in ["1\n", "2\n"] {
+            scratch.write("own", text);
+            scratch.commit();
+        }
+        let branch = "main".to_owned();
+        let unpushed = BaseSource::Unpushed { branch };
+        let expected = base(&server.main[2], unpushed, "origin/main");
+        assert_eq!(find(&scratch, None).unwrap(), expected);
     }
 
     #[test]

@@ -132,6 +132,7 @@ impl DifferenceError {
                 BaseError::Git(_)
                 | BaseError::Unknown { .. }
                 | BaseError::Unrelated { .. }
+                | BaseError::NoDefault { .. }
                 | BaseError::NoParent
                 | BaseError::NoCommits,
             )

@@ -42,7 +42,7 @@ impl Revisions<'_> {
 
     /// A branch of `origin`, of another remote, or of our own.
     pub(crate) fn branch(&self, name: &str) -> Result<Option<Branch>, GitError> {
-        for remote in self.remotes()? {
+        for remote in self.remotes_by_refs()? {
             if let Some(branch) = self.remote_branch(&remote, name)? {
                 return Ok(Some(branch));
             }
@@ -106,10 +106,10 @@ impl Revisions<'_> {
         }))
     }
 
-    /// The default branch by what the clone knows: what the remote's HEAD points to, `main` or `master`, there
+    /// The default branch by what the clone knows: what a remote's HEAD points to, `main` or `master`, there
     /// or here.
     pub(crate) fn usual_default(&self) -> Result<Option<Branch>, GitError> {
-        for remote in self.main_remotes()? {
+        for remote in self.remotes_by_refs()? {
             let head = format!("refs/remotes/{remote}/HEAD");
             let head = self.repository.ask(&["symbolic-ref", "--quiet", &head])?;
             let prefix = format!("refs/remotes/{remote}/");
@@ -126,6 +126,32 @@ impl Revisions<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// One branch of each name that the clone holds, but for one name.
+    pub(crate) fn branches_but(&self, name: Option<&str>) -> Result<Vec<Branch>, GitError> {
+        let remotes = self.remotes_by_refs()?;
+        let mut branches: Vec<Branch> = Vec::new();
+        for one in self.refs(&["refs/heads", "refs/remotes"])? {
+            let branch = match one.strip_prefix("refs/heads/") {
+                Some(own) => self.own_branch(own)?,
+                None => match split_tracking(&one, &remotes) {
+                    // It only points to one of the others.
+                    Some((_, "HEAD")) | None => None,
+                    Some((remote, branch)) => self.remote_branch(remote, branch)?,
+                },
+            };
+            let is_known = |branch: &Branch| branches.iter().any(|known| known.name == branch.name);
+            let branch = branch.filter(|it| Some(&*it.name) != name && !is_known(it));
+            branches.extend(branch);
+        }
+        Ok(branches)
+    }
+
+    fn refs(&self, below: &[&str]) -> Result<Vec<String>, GitError> {
+        let arguments = [&["for-each-ref", "--format=%(refname)"], below].concat();
+        let names = text(self.repository.run(&arguments)?)?;
+        Ok(names.lines().map(str::to_owned).collect())
     }
 
     /// Where two histories part.
@@ -154,9 +180,27 @@ impl Revisions<'_> {
         Ok(remotes)
     }
 
+    /// All remotes, and after them those that no configuration knows and whose branches are here: many a CI
+    /// fetches by the address. `origin` goes first among both.
+    fn remotes_by_refs(&self) -> Result<Vec<String>, GitError> {
+        let mut remotes = self.remotes()?;
+        let mut more = Vec::new();
+        for one in self.refs(&["refs/remotes"])? {
+            if split_tracking(&one, &remotes).is_none()
+                && let Some((remote, _)) = tracking(&one).and_then(|name| name.split_once('/'))
+                && !more.iter().any(|known| known == remote)
+            {
+                more.push(remote.to_owned());
+            }
+        }
+        more.sort_by_key(|name| name != "origin");
+        remotes.extend(more);
+        Ok(remotes)
+    }
+
     /// `origin`, or all remotes where there is none of that name.
     pub(crate) fn main_remotes(&self) -> Result<Vec<String>, GitError> {
-        let mut remotes = self.remotes()?;
+        let mut remotes = self.remotes_by_refs()?;
         if remotes.first().is_some_and(|name| name == "origin") {
             remotes.truncate(1);
         }
@@ -175,4 +219,18 @@ impl Revisions<'_> {
             .ask(&["rev-parse", "--is-shallow-repository"])?;
         Ok(answer.as_deref() == Some("true"))
     }
+}
+
+fn tracking(full: &str) -> Option<&str> {
+    full.strip_prefix("refs/remotes/")
+}
+
+/// The remote of a branch that tracks one of it, and its name there. The name of a remote may have slashes.
+fn split_tracking<'a>(full: &'a str, remotes: &'a [String]) -> Option<(&'a str, &'a str)> {
+    let name = tracking(full)?;
+    let found = remotes.iter().filter_map(|remote| {
+        let branch = name.strip_prefix(remote.as_str())?.strip_prefix('/')?;
+        Some((remote.as_str(), branch))
+    });
+    found.max_by_key(|(remote, _)| remote.len())
 }

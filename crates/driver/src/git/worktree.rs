@@ -10,23 +10,23 @@ use tempfile::TempDir;
 
 use crate::git::repository::{GitError, Repository};
 
-/// How the folders of our work trees begin, and with them git's notes about them.
-const PREFIX: &str = "unflake-base-";
+/// How the folders around our work trees begin, and around copies of them.
+pub(crate) const PREFIX: &str = "unflake-base-";
 
 /// After how long a work tree whose folder we do not see is nobody's.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The files of a commit in a temporary folder, for as long as this value lives.
 ///
-/// Ignored and untracked files of the user are not in it, submodules are empty folders, and files in
-/// Git LFS are pointers. No hook runs.
+/// It has the name of the user's work tree. Ignored and untracked files of the user are not in it, submodules are
+/// empty folders, and files in Git LFS are pointers. No hook runs.
 #[derive(Debug)]
 pub struct BaseTree {
     repository: Repository,
     folder: TempDir,
     path: Utf8PathBuf,
-    /// Where git keeps its notes about work trees, by the names of their folders.
-    notes: Utf8PathBuf,
+    /// Git's notes about it, once there are some.
+    notes: Option<Utf8PathBuf>,
 }
 
 /// Why there is no such work tree.
@@ -53,8 +53,13 @@ pub enum BaseTreeError {
 }
 
 impl BaseTree {
-    /// Checks a commit out into a new temporary folder.
-    pub fn check_out(repository: &Repository, commit: &str) -> Result<Self, BaseTreeError> {
+    /// Checks a commit out into a new temporary folder. What belongs beside the work tree is made by `surround`, which
+    /// is told its path.
+    pub fn check_out(
+        repository: &Repository,
+        commit: &str,
+        surround: &dyn Fn(&Utf8Path) -> io::Result<()>,
+    ) -> Result<Self, BaseTreeError> {
         let no_folder = |source| BaseTreeError::Folder {
             commit: commit.to_owned(),
             source,
@@ -68,19 +73,21 @@ impl BaseTree {
         let path = Utf8PathBuf::try_from(folder.path().to_owned())
             .map_err(io::Error::other)
             .and_then(|path| path.canonicalize_utf8())
-            .map_err(no_folder)?;
-        let notes = notes_folder(repository).map_err(no_tree)?;
-        forget_lost(&notes);
+            .map_err(no_folder)?
+            .join(repository.root().file_name().unwrap_or("root"));
+        surround(&path).map_err(no_folder)?;
+        forget_lost(&notes_folder(repository).map_err(no_tree)?);
         // From here on Drop clears up, also what a failed git leaves behind.
-        let tree = Self {
+        let mut tree = Self {
             repository: repository.clone(),
-            notes,
+            notes: None,
             folder,
             path,
         };
         let target = tree.path.as_str();
         let arguments = ["worktree", "add", "--quiet", "--detach", target, commit];
         repository.run(&arguments).map_err(no_tree)?;
+        tree.notes = notes_of(&tree.path);
         Ok(tree)
     }
 
@@ -115,8 +122,8 @@ impl Drop for BaseTree {
             // `git worktree prune` would also forget work trees of the user's whose disk is not
             // there now, so we remove no more than our own. There is nobody left to tell an error.
             drop(fs::remove_dir_all(self.folder.path()));
-            if let Some(name) = self.path.file_name() {
-                forget(&self.notes.join(name));
+            if let Some(notes) = &self.notes {
+                forget(notes);
             }
         }
     }
@@ -129,11 +136,19 @@ fn notes_folder(repository: &Repository) -> Result<Utf8PathBuf, GitError> {
     Ok(repository.root().join(answer))
 }
 
+/// Git's notes about a work tree that it has just made. They have the folder's name, or one like it.
+fn notes_of(tree: &Utf8Path) -> Option<Utf8PathBuf> {
+    // Without it the next run forgets them.
+    let text = fs::read_to_string(tree.join(".git")).ok()?;
+    let path = text.trim_end().strip_prefix("gitdir: ")?;
+    Some(tree.join(path))
+}
+
 /// Forgets work trees of ours whose folder is gone: their run was killed, and the system has cleared
 /// its temporary folder since. They hinder nobody, so that an error is none.
 fn forget_lost(notes: &Utf8Path) {
     for entry in notes.read_dir_utf8().into_iter().flatten().flatten() {
-        if entry.file_name().starts_with(PREFIX) && is_lost(entry.path()) {
+        if is_ours_and_lost(entry.path()) {
             forget(entry.path());
         }
     }
@@ -141,15 +156,20 @@ fn forget_lost(notes: &Utf8Path) {
 
 /// A folder that we do not see may be one in a container that shares the repository with us. No run
 /// takes a day.
-fn is_lost(notes: &Utf8Path) -> bool {
+fn is_ours_and_lost(notes: &Utf8Path) -> bool {
     let changed = fs::metadata(notes).and_then(|metadata| metadata.modified());
     let age = changed.map(|changed| changed.elapsed().unwrap_or_default());
     let target = fs::read_to_string(notes.join("gitdir"));
     let folder = target.ok().and_then(|target| {
-        let folder = Utf8Path::new(target.trim_end()).parent();
-        folder.map(Utf8Path::to_owned)
+        let tree = Utf8Path::new(target.trim_end()).parent();
+        tree.and_then(Utf8Path::parent).map(Utf8Path::to_owned)
     });
-    age.is_ok_and(|age| age > LONGEST) && folder.is_some_and(|folder| !folder.exists())
+    let is_ours = |folder: &Utf8PathBuf| {
+        let name = folder.file_name();
+        name.is_some_and(|name| name.starts_with(PREFIX))
+    };
+    let is_lost = folder.is_some_and(|folder| is_ours(&folder) && !folder.exists());
+    is_lost && age.is_ok_and(|age| age > LONGEST)
 }
 
 /// Removes git's notes about one work tree, and their folder if it was the last: as git does.
@@ -168,7 +188,10 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
+    use crate::files::siblings::Siblings;
     use crate::git::repository::scratch::Scratch;
+
+    const ALONE: &dyn Fn(&Utf8Path) -> io::Result<()> = &|_| Ok(());
 
     /// Every file below a folder, with its content and time.
     fn picture(folder: &Utf8Path) -> BTreeMap<Utf8PathBuf, (Vec<u8>, SystemTime)> {
@@ -205,7 +228,7 @@ mod tests {
     #[test]
     fn it_holds_the_files_of_the_commit() {
         let (scratch, base) = project();
-        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        let tree = BaseTree::check_out(&scratch.repository(), &base, ALONE).unwrap();
         let path = tree.map(&scratch.root.join("folder/a.py"));
         assert_eq!(path, tree.path().join("folder/a.py"));
         assert_eq!(fs::read_to_string(path).unwrap(), "old\n");
@@ -229,7 +252,7 @@ mod tests {
             hook(&scratch, name, &mark);
         }
         let before = picture(&scratch.root);
-        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        let tree = BaseTree::check_out(&scratch.repository(), &base, ALONE).unwrap();
         let mut during = picture(&scratch.root);
         let notes = scratch.root.join(".git/worktrees");
         during.retain(|path, _| !path.starts_with(&notes));
@@ -247,7 +270,7 @@ mod tests {
     #[test]
     fn it_goes_away_even_if_git_no_longer_knows_it() {
         let (scratch, base) = project();
-        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        let tree = BaseTree::check_out(&scratch.repository(), &base, ALONE).unwrap();
         let path = tree.path().to_owned();
         fs::write(path.join(".git"), "nonsense").unwrap();
         drop(tree);
@@ -258,7 +281,7 @@ mod tests {
     #[test]
     fn it_goes_away_with_its_notes_if_a_test_has_removed_it() {
         let (scratch, base) = project();
-        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        let tree = BaseTree::check_out(&scratch.repository(), &base, ALONE).unwrap();
         fs::remove_dir_all(tree.path()).unwrap();
         drop(tree);
         assert!(!scratch.root.join(".git/worktrees").exists());
@@ -268,23 +291,20 @@ mod tests {
     fn a_killed_run_does_not_hinder_the_next() {
         let (scratch, base) = project();
         let repository = scratch.repository();
-        let killed = BaseTree::check_out(&repository, &base).unwrap();
-        let folder = killed.path().to_owned();
-        let notes = scratch
-            .root
-            .join(".git/worktrees")
-            .join(folder.file_name().unwrap());
+        let killed = BaseTree::check_out(&repository, &base, ALONE).unwrap();
+        let folder = killed.path().parent().unwrap().to_owned();
+        let notes = killed.notes.clone().unwrap();
         std::mem::forget(killed);
-        let next = BaseTree::check_out(&repository, &base).unwrap();
+        let next = BaseTree::check_out(&repository, &base, ALONE).unwrap();
         assert!(next.path().join("folder/a.py").exists());
         drop(next);
         assert!(notes.exists(), "the folder is there: it may be in use");
         fs::remove_dir_all(&folder).unwrap();
-        drop(BaseTree::check_out(&repository, &base).unwrap());
+        drop(BaseTree::check_out(&repository, &base, ALONE).unwrap());
         assert!(notes.exists(), "the folder may be another container's");
         let yesterday = SystemTime::now() - 2 * LONGEST;
         File::open(&notes).unwrap().set_modified(yesterday).unwrap();
-        drop(BaseTree::check_out(&repository, &base).unwrap());
+        drop(BaseTree::check_out(&repository, &base, ALONE).unwrap());
         assert!(!notes.exists());
     }
 
@@ -295,7 +315,7 @@ mod tests {
         let theirs = away.root.join("theirs");
         scratch.git(&["worktree", "add", "--quiet", theirs.as_str()]);
         fs::rename(&theirs, away.root.join("unplugged")).unwrap();
-        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        let tree = BaseTree::check_out(&scratch.repository(), &base, ALONE).unwrap();
         fs::write(tree.path().join(".git"), "nonsense").unwrap();
         drop(tree);
         let known = scratch.git(&["worktree", "list", "--porcelain"]);
@@ -309,7 +329,7 @@ mod tests {
         let linked = Scratch::folder();
         let target = linked.root.as_str();
         scratch.git(&["worktree", "add", "--quiet", "--detach", target]);
-        let tree = BaseTree::check_out(&linked.repository(), &base).unwrap();
+        let tree = BaseTree::check_out(&linked.repository(), &base, ALONE).unwrap();
         let path = tree.map(&linked.root.join("folder/a.py"));
         assert_eq!(fs::read_to_string(path).unwrap(), "old\n");
         drop(tree);
@@ -318,11 +338,41 @@ mod tests {
     }
 
     #[test]
+    fn it_has_the_name_and_the_siblings_of_the_users_and_nothing_of_those_goes_away_with_it() {
+        let away = Scratch::folder();
+        let (scratch, base) = project();
+        let root = away.root.join("shop");
+        scratch.git(&["worktree", "add", "--quiet", root.as_str()]);
+        fs::create_dir(away.root.join("common")).unwrap();
+        fs::write(away.root.join("common/rates.txt"), "1").unwrap();
+        let repository = Repository::find(&root).unwrap().unwrap();
+        for is_broken in [false, true] {
+            let siblings = Siblings::of(root.as_std_path(), None);
+            let surround = |tree: &Utf8Path| siblings.link_beside(tree.as_std_path());
+            let tree = BaseTree::check_out(&repository, &base, &surround).unwrap();
+            let folder = tree.path().parent().unwrap().to_owned();
+            assert_eq!(tree.path().file_name(), Some("shop"));
+            let rates = tree.path().join("../common/rates.txt");
+            assert_eq!(fs::read_to_string(rates).unwrap(), "1");
+            assert!(folder.join("common").is_symlink());
+            if is_broken {
+                fs::write(tree.path().join(".git"), "nonsense").unwrap();
+            }
+            drop(tree);
+            assert!(!folder.exists());
+            let rates = away.root.join("common/rates.txt");
+            assert_eq!(fs::read_to_string(rates).unwrap(), "1");
+            let known = scratch.root.join(".git/worktrees").read_dir_utf8().unwrap();
+            assert_eq!(known.count(), 1, "the user's own");
+        }
+    }
+
+    #[test]
     fn two_can_live_side_by_side() {
         let (scratch, base) = project();
         let repository = scratch.repository();
-        let one = BaseTree::check_out(&repository, &base).unwrap();
-        let other = BaseTree::check_out(&repository, &base).unwrap();
+        let one = BaseTree::check_out(&repository, &base, ALONE).unwrap();
+        let other = BaseTree::check_out(&repository, &base, ALONE).unwrap();
         assert_ne!(one.path(), other.path());
         drop(one);
         assert!(other.path().join("folder/a.py").exists());
@@ -331,7 +381,7 @@ mod tests {
     #[test]
     fn paths_outside_stay_and_links_to_the_inside_are_followed() {
         let (scratch, base) = project();
-        let tree = BaseTree::check_out(&scratch.repository(), &base).unwrap();
+        let tree = BaseTree::check_out(&scratch.repository(), &base, ALONE).unwrap();
         assert_eq!(tree.map(&scratch.root), tree.path());
         assert_eq!(
             tree.map(Utf8Path::new("folder")),
@@ -351,7 +401,7 @@ mod tests {
         let (scratch, base) = project();
         // A file in the way holds off even root, who may write anywhere.
         scratch.write(".git/worktrees", "");
-        let error = BaseTree::check_out(&scratch.repository(), &base).unwrap_err();
+        let error = BaseTree::check_out(&scratch.repository(), &base, ALONE).unwrap_err();
         let expected = format!(
             "cannot check out {base} of {} into a temporary folder",
             scratch.root
@@ -371,7 +421,7 @@ mod tests {
     fn a_commit_that_is_none_leaves_nothing_behind() {
         let (scratch, _) = project();
         let absent = "0123456789012345678901234567890123456789";
-        let error = BaseTree::check_out(&scratch.repository(), absent).unwrap_err();
+        let error = BaseTree::check_out(&scratch.repository(), absent, ALONE).unwrap_err();
         assert!(matches!(error, BaseTreeError::CheckOut { .. }));
         assert!(!scratch.root.join(".git/worktrees").exists());
     }

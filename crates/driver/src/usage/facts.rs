@@ -104,10 +104,19 @@ impl Facts {
             let quoted = Value::from(path.as_str()).to_string();
             quoted.trim_matches('"').to_owned()
         };
-        let text = fs::read_to_string(file)?;
-        let end = text.find(&format!("[\"tested\", {tests}]\n"));
-        let text = &text[..end.unwrap_or(text.len())];
-        Ok(Self::of(&text.replace(&quoted(from), &quoted(to))))
+        let mut text = fs::read_to_string(file)?;
+        if let Some(end) = text.find(&format!("[\"tested\", {tests}]\n")) {
+            text.truncate(end);
+        }
+        text = text.replace(&quoted(from), &quoted(to));
+        if from != to
+            && let (Some(from), Some(to)) = (from.parent(), to.parent())
+            && to != "/"
+        {
+            // Beside a copy stand links to what stands beside the original.
+            text = text.replace(&quoted(from), &quoted(to));
+        }
+        Ok(Self::of(&text))
     }
 
     /// Adds what another file of the same run holds.

@@ -133,6 +133,68 @@ fn a_default_branch_of_another_name_is_the_base() {
         .is(BROKEN, "yours", &["fails-more"]);
 }
 
+/// A history with a branch of two commits, the first of them a bug; `prepare` arranges the others.
+fn second_commit(prepare: impl Fn(&History)) -> Option<(History, String, String)> {
+    let history = History::at(SHOP)?;
+    let base = history.git(&["rev-parse", "HEAD"]);
+    history.git(&["remote", "remove", "origin"]);
+    history.git(&["branch", "--quiet", "--move", "main", "trunk"]);
+    history.git(&["switch", "--quiet", "--create", "feature"]);
+    history.edit(&[BUG]);
+    let bug = history.commit("change");
+    history.edit(&[NOTES]);
+    history.commit("a second one");
+    prepare(&history);
+    Some((history, base, bug))
+}
+
+fn began_at(history: &History, base: &str) {
+    let said = history.run(&["--forgive", "pre-existing"]);
+    said.ends(1).is(BROKEN, "yours", &["fails-more"]);
+    let found = &said.finding(BROKEN)["whose"]["base"]["commit"];
+    assert_eq!(*found, base, "{said}");
+}
+
+#[test]
+fn the_only_other_branch_is_the_base_where_nobody_names_a_default_one() {
+    let Some((history, base, _)) = second_commit(|_| ()) else {
+        return;
+    };
+    began_at(&history, &base);
+}
+
+#[test]
+fn a_branch_that_was_fetched_by_address_is_a_base_too() {
+    let fetched = |history: &History| {
+        for (name, from) in [("main", "trunk"), ("feature", "feature")] {
+            history.git(&["update-ref", &format!("refs/remotes/origin/{name}"), from]);
+        }
+        history.git(&["switch", "--quiet", "--detach"]);
+        history.git(&["branch", "--quiet", "-D", "trunk", "feature"]);
+    };
+    let Some((history, base, bug)) = second_commit(fetched) else {
+        return;
+    };
+    history.set("CI", "true");
+    history.set("CI_COMMIT_BEFORE_SHA", &bug);
+    began_at(&history, &base);
+}
+
+#[test]
+fn the_commit_before_the_last_is_no_base_where_the_default_branch_is_not_known() {
+    let Some((history, base, bug)) = second_commit(|history| {
+        history.git(&["branch", "other", "trunk"]);
+    }) else {
+        return;
+    };
+    history.set("CI_COMMIT_BEFORE_SHA", &bug);
+    let said = history.run(&["--forgive", "pre-existing"]);
+    said.ends(1).is(BROKEN, "not-known", &["no-base"]);
+    assert!(said.to_string().contains("no default branch"), "{said}");
+    history.write("unflake.toml", "[intersect]\nbase = \"trunk\"\n");
+    began_at(&history, &base);
+}
+
 #[test]
 fn a_detached_head_began_at_main() {
     for (test, edit) in BOTH {
