@@ -1,6 +1,8 @@
 //! The technique that finds out whose a failure is: it hears how a failing test fares here and at the base, and says what
 //! to try next.
 
+mod looks;
+
 use std::collections::BTreeMap;
 
 use super::question::{Ended, Ground, Heard, Listed, Side, Step};
@@ -31,11 +33,6 @@ const GIVEN_UP: u32 = 3;
 const MOST_ALONE: u32 = 20;
 /// How many runs at the base in this run's order tell that it is the order.
 const EXPOSING: u32 = 4;
-/// How many runs here are watched at first, and how many at the most.
-const FIRST_WATCHED: u32 = 3;
-const MOST_WATCHED: u32 = 20;
-/// After how many pairs without a failure that was watched another run is watched.
-const PAIRS_A_LOOK: u32 = 6;
 /// In which pairs the base begins, by their numbers: digits of pi after the first pair.
 const BASE_BEGINS: u64 = 0x243F_6A88_85A3_08D2;
 
@@ -217,28 +214,6 @@ impl Inquiry {
         self.here.not_run > GIVEN_UP || self.base.not_run > GIVEN_UP + self.base.total()
     }
 
-    /// Whether a watched run may tell more of what it uses: until one fails alike and shows a change that it uses, or
-    /// that it uses none.
-    fn wants_watching(&self) -> bool {
-        let is_told = self.is_untouched || !self.used.touches.is_empty();
-        let wanted = MOST_WATCHED.min(FIRST_WATCHED + self.for_guilt.runs() / PAIRS_A_LOOK);
-        let has_failed = self.watched.hits > 0;
-        let is_open = self.waiting_here.is_none() && !self.is_over && !self.is_given_up();
-        is_open
-            && if has_failed {
-                !is_told && self.watched.hits < FIRST_WATCHED
-            } else {
-                self.watched.runs() < wanted
-            }
-    }
-
-    /// Another way in which it failed here, and never at the base.
-    fn unmatched(&self) -> Option<&str> {
-        let others = self.here.others.iter().chain(&self.strange);
-        let mut unmatched = others.filter(|(print, _)| !self.base.others.contains_key(*print));
-        unmatched.next().map(|(_, message)| message.as_str())
-    }
-
     /// It is not the change's doing, unless the change has another failure hidden behind the old one.
     fn acquit(&self, innocence: Innocence) -> Step {
         Step::Conclude(match self.unmatched() {
@@ -291,15 +266,6 @@ impl Inquiry {
         self.join_pair();
     }
 
-    fn hear_used(&mut self, ended: &Ended, used: Intersection) {
-        let is_alike = *ended == Ended::Alike;
-        self.watched.hits += u32::from(is_alike);
-        self.watched.misses += u32::from(!is_alike);
-        self.is_untouched |= is_alike && used.is_disjoint();
-        add_missing(&mut self.used.touches, used.touches);
-        add_missing(&mut self.used.unknowns, used.unknowns);
-    }
-
     fn join_pair(&mut self) {
         if self.waiting_here.is_none() || self.waiting_base.is_none() {
             return;
@@ -311,19 +277,6 @@ impl Inquiry {
         self.for_guilt.add(here == Ended::Alike, is_failure(&base));
         self.for_innocence
             .add(is_failure(&here), base == Ended::Alike);
-    }
-
-    /// Whether nothing that changed was used when it failed. No watched run may gainsay it.
-    fn is_untouched_at_failure(&self) -> bool {
-        let seen = self.at_failure.as_ref();
-        seen.is_some_and(Intersection::is_disjoint) && self.used.touches.is_empty()
-    }
-
-    /// Whether a failing run used nothing that changed. What never passed here must be seen to pass at the base: else the
-    /// failure may simply be older.
-    fn is_untouched_shown(&self) -> bool {
-        let passes_there = self.base.passed > 0 && self.base.alike == 0;
-        self.is_untouched && (self.has_passed || passes_there)
     }
 
     /// Why the base tells nothing, if it does not.
