@@ -8,6 +8,7 @@ mod archive;
 pub mod capture;
 mod compile;
 pub mod debugger;
+mod inputs;
 pub mod module;
 
 use std::fs;
