@@ -7,6 +7,7 @@ pub(crate) mod renames;
 mod runs;
 mod setup;
 pub(crate) mod side;
+mod sight;
 mod stray;
 
 use std::collections::BTreeSet;

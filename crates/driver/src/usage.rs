@@ -1,5 +1,7 @@
 //! What a watched run used: by its own words, and by those of the system.
 
+mod classes;
 pub(crate) mod facts;
 pub(crate) mod kernel;
 pub(crate) mod programs;
+mod reader;

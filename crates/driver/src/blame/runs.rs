@@ -245,8 +245,8 @@ impl Session {
         }
     }
 
-    /// What the last run here used of the changes.
-    pub(super) fn used_here(&self, at: usize, sides: &Sides) -> Intersection {
+    /// What the last run here used of the changes, as far as it was watched.
+    pub(super) fn watched_here(&self, at: usize, sides: &Sides) -> Intersection {
         let mut found = Intersection::default();
         let (Some(difference), Some(Ok(side))) = (self.known_difference(), &sides.here) else {
             return found;
@@ -257,6 +257,7 @@ impl Session {
         };
         let tree = self.base_tree.as_ref().map(BaseTree::path);
         let usage = side.to_usage(&facts, &difference, &self.path_of(at), tree);
+        let usage = self.with_left_behind(usage, &difference, tree);
         // Whoever ran the test has used its file: without it, these are not the facts of that run.
         if !usage.files.values().any(FileUse::has_content) {
             found.unknowns.push(Unknown::NotWatched);

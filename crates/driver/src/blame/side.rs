@@ -161,6 +161,8 @@ impl Side {
         let copy = self.files();
         let vm = folder.join(format!("{}.usage", self.lane.vm.0));
         let mut facts = Facts::read_moved(&vm, &copy, root)?;
+        let log = folder.join(format!("{}.classes", self.lane.vm.0));
+        facts.add_loaded(&log)?;
         let own = self.lane.facts.as_ref().map(|name| folder.join(name));
         if let Some(own) = own.filter(|own| own.exists()) {
             facts.add(Facts::read_moved(&own, &copy, root)?);

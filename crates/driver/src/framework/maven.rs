@@ -10,6 +10,7 @@ mod compile;
 pub mod debugger;
 mod inputs;
 pub mod module;
+mod nearby;
 
 use std::fs;
 use std::io;

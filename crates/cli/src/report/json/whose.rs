@@ -132,6 +132,8 @@ fn to_json_unknown(unknown: &Unknown) -> JsonUnknown {
         Unknown::Repository => "repository",
         Unknown::Service(_) => "service",
         Unknown::Missed(_) => "missed",
+        Unknown::Unwatched { .. } => "unwatched",
+        Unknown::LeftBehind { .. } => "left-behind",
         Unknown::AnotherFailure => "another-failure",
         Unknown::NotWatched => "not-watched",
     };

@@ -16,6 +16,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::framework::maven::JAR;
 use crate::framework::maven::inputs::fingerprint;
 use crate::framework::maven::module::Module;
+use crate::framework::maven::nearby::sources_nearby;
 
 /// The program that stands in for `java`.
 const WRAPPER: &str = include_str!("../../../../../runners/junit/wrapper/java");
@@ -235,7 +236,10 @@ fn read_modules(place: &Utf8Path, folder: &Utf8Path) -> io::Result<Vec<Module>> 
         }
         modules.push(Module::read(&record, folder)?);
     }
-    let sources: Vec<String> = modules.iter().flat_map(|one| one.sources.clone()).collect();
+    let named = modules.iter().flat_map(|one| one.sources.clone());
+    let mut sources: Vec<String> = named.chain(sources_nearby(folder)).collect();
+    sources.sort();
+    sources.dedup();
     let resources: Vec<String> = modules
         .iter()
         .flat_map(|one| one.resources.clone())

@@ -172,7 +172,7 @@ impl Walk {
     }
 }
 
-fn inside(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
+pub(super) fn inside(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
     let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
     let mut inside: Vec<Utf8PathBuf> = entries.map(Utf8DirEntry::into_path).collect();
     inside.sort();
@@ -185,7 +185,7 @@ fn is_pom(path: &Utf8Path) -> bool {
 }
 
 /// Whether a folder is built, or read by no build.
-fn is_skipped(path: &Utf8Path) -> bool {
+pub(super) fn is_skipped(path: &Utf8Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     let is_built = name == "target" && path.with_file_name("pom.xml").is_file();
     is_built || SKIPPED.contains(&name)
