@@ -6,10 +6,16 @@
 mod at_failure;
 mod copies;
 mod native;
+mod stack;
+mod unknown;
+mod unwatched;
 
 pub use at_failure::{intersect_at_failure, is_told_by_opening};
 pub use copies::is_copy;
 use native::native_unknown;
+pub use stack::on_stack;
+pub use unknown::Unknown;
+use unwatched::unwatched;
 
 use crate::change::{Change, ChangeKind, Function, Lines, Source};
 use crate::rules::Rules;
@@ -22,7 +28,7 @@ pub fn intersect(changes: &[Change], usage: &Usage, rules: &Rules) -> Intersecti
         .filter(|change| !rules.is_never(&change.file.path))
         .collect();
     let mut found = Intersection::default();
-    let mut is_unused = false;
+    let mut unused = Vec::new();
     for change in &relevant {
         let path = &change.file.path;
         let touches = if rules.is_always(path) {
@@ -32,15 +38,16 @@ pub fn intersect(changes: &[Change], usage: &Usage, rules: &Rules) -> Intersecti
         };
         if touches.is_empty() {
             found.unknowns.extend(native_unknown(change, usage));
-            is_unused |= !is_prose(&change.file.path);
+            unused.push(*change);
         }
         found.touches.extend(touches);
     }
-    if is_unused {
+    if unused.iter().any(|change| !is_prose(&change.file.path)) {
         let services = usage.talked.iter().cloned();
         found.unknowns.extend(services.map(Unknown::Service));
     }
     if !relevant.is_empty() {
+        found.unknowns.extend(unwatched(&unused, usage));
         let programs = usage.unfollowed.iter().cloned();
         found.unknowns.extend(programs.map(Unknown::Process));
         let is_git = |path: &String| path == ".git" || path.starts_with(".git/");
@@ -87,6 +94,8 @@ impl Intersection {
             | Unknown::Hidden(_)
             | Unknown::Repository
             | Unknown::Missed(_)
+            | Unknown::Unwatched { .. }
+            | Unknown::LeftBehind { .. }
             | Unknown::AnotherFailure
             | Unknown::NotWatched => None,
         });
@@ -158,43 +167,6 @@ impl How {
             Self::CannotRuleOut => "may depend on it",
         }
     }
-}
-
-/// Something that a run may depend on and that nobody watched.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unknown {
-    /// It started a program, and what that read is not known.
-    Process(String),
-    /// It loaded a native library of the project, and a source of such libraries changed.
-    NativeSource {
-        /// The library.
-        library: String,
-        /// The changed file.
-        path: String,
-    },
-    /// It loaded a native library that may have looked for a changed file, unseen by the system.
-    NativeReader {
-        /// The library.
-        library: String,
-        /// The changed file.
-        path: String,
-    },
-    /// It used a file that git does not track, and that may have been made from what changed.
-    Generated(String),
-    /// It used a file that git is told not to look at, and that may have changed.
-    Hidden(String),
-    /// It read the repository's own records, which every commit changes.
-    Repository,
-    /// It talked to a process that it did not start, and that may have been started from what changed.
-    Service(String),
-    /// At the base, it read a file outside that was written while the runs here were made, and not by itself.
-    Outside(String),
-    /// Something that it used was missed.
-    Missed(String),
-    /// It failed in another way than in the suite, so that the suite's failure was not watched.
-    AnotherFailure,
-    /// It is not known what the run used.
-    NotWatched,
 }
 
 impl Touch {

@@ -35,6 +35,11 @@ pub struct Usage {
     pub talked: BTreeSet<String>,
     /// What of it was missed, so that it may have used anything.
     pub missed: BTreeSet<String>,
+    /// The folders of the sources whose classes are watched, if nothing but code is.
+    pub only_code: Option<BTreeSet<String>>,
+    /// Files in the work tree that git does not track and the base lacks, and that were there before the run: where
+    /// only code is watched, nobody sees who uses them.
+    pub left: BTreeSet<String>,
     /// Whether the system itself watched who opens the changed files, so that no reader is missed.
     pub is_kernel_watched: bool,
 }

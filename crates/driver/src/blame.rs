@@ -10,6 +10,7 @@ mod setup;
 mod shared_runs;
 pub(crate) mod side;
 mod sides;
+mod sight;
 mod stray;
 
 use std::collections::BTreeSet;

@@ -8,7 +8,6 @@ pub mod ci_push;
 pub mod clutter;
 pub mod difference;
 pub(crate) mod generated;
-pub(crate) mod ignored;
 pub(crate) mod patch;
 pub(crate) mod paths;
 pub(crate) mod pull_request;

@@ -1,6 +1,9 @@
 //! What a watched run used: by its own words, and by those of the system.
 
+mod classes;
 pub(crate) mod facts;
+pub(crate) mod ignored;
 pub(crate) mod kernel;
 pub(crate) mod lookout;
 pub(crate) mod programs;
+mod reader;

@@ -274,6 +274,13 @@ fn range(lines: Lines) -> String {
     }
 }
 
+fn and_others(others: usize, one: &str, more: &str) -> String {
+    if others == 0 {
+        return String::new();
+    }
+    format!(" or {}", plural(others, one, more))
+}
+
 /// Why something is not known.
 pub(crate) fn describe_unknown(unknown: &Unknown) -> String {
     match unknown {
@@ -300,6 +307,14 @@ pub(crate) fn describe_unknown(unknown: &Unknown) -> String {
             format!("at the base it read {path}, which was written since this run began")
         }
         Unknown::Missed(what) => format!("a part of what it used was missed ({what})"),
+        Unknown::Unwatched { path, others } => format!(
+            "nobody saw whether it used {path}{}",
+            and_others(*others, "other changed file", "other changed files")
+        ),
+        Unknown::LeftBehind { path, others } => format!(
+            "an earlier run may have left {path}{}",
+            and_others(*others, "other file", "other files")
+        ),
         Unknown::AnotherFailure => {
             "while it was watched it failed in another way than in the suite".to_owned()
         }

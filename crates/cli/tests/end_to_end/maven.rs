@@ -174,7 +174,8 @@ fn maven_is_asked_again_only_after_a_change() {
     let second = without_maven();
     assert_eq!(second.stdout, first.stdout, "{second:#?}");
     assert_eq!(second.stderr, "");
-    project.write(TEST, &FINE.replace("fine", "finer"));
+    // A pom can name any file.
+    project.write("conf/app.properties", "price=90");
     assert_error(&without_maven(), 3, &["cannot start `mvn`", "help:"]);
 }
 

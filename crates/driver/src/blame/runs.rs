@@ -238,8 +238,8 @@ impl Session {
         }
     }
 
-    /// What a run here used of the changes.
-    fn used_here(&self, at: usize, sides: &Sides, written: &Written) -> Intersection {
+    /// What a run here used of the changes, as far as it was watched.
+    pub(super) fn watched_here(&self, at: usize, sides: &Sides, written: &Written) -> Intersection {
         let mut found = Intersection::default();
         let side = sides.get(self.seat(Where::HereWatched));
         let (Some(difference), Some(side)) = (self.known_difference(), side) else {
@@ -251,6 +251,7 @@ impl Session {
         };
         let tree = self.base_tree.as_ref().map(BaseTree::path);
         let usage = side.to_usage((&facts, written), &difference, &self.path_of(at), tree);
+        let usage = self.with_left_behind(usage, &difference, tree);
         // Whoever ran the test has used its file: without it, these are not the facts of that run.
         if !usage.files.values().any(FileUse::has_content) {
             found.unknowns.push(Unknown::NotWatched);

@@ -223,6 +223,7 @@ impl Side {
     pub(crate) fn facts(&self, written: &Written, root: &Utf8Path) -> io::Result<Facts> {
         let copy = self.files();
         let mut facts = Facts::read_moved(&written.vm, &copy, root, written.tests)?;
+        facts.add_loaded(&written.vm.with_extension("classes"))?;
         if let Some(own) = written.own.as_ref().filter(|own| own.exists()) {
             facts.add(Facts::read_moved(own, &copy, root, written.tests)?);
         }

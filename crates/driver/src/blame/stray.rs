@@ -15,8 +15,8 @@ use crate::git::worktree::BaseTree;
 use crate::lab::session::Session;
 use crate::usage::facts::Facts;
 
-/// What stands where Java has constants.
-const CONSTANTS: [&str; 3] = ["static final", "final static", "interface "];
+/// The words without which Java has no constants, in whatever order and with whatever between them.
+const CONSTANTS: [&str; 2] = ["final", "interface"];
 
 impl Session {
     /// The changed Java files that no class was loaded from, and whose constants the compiler may have copied into
@@ -47,9 +47,7 @@ impl Session {
         let has_constants = |path: &str| {
             // One that is gone may have had some.
             let text = fs::read_to_string(root.join(path));
-            text.map_or(true, |text| {
-                CONSTANTS.iter().any(|word| text.contains(word))
-            })
+            text.map_or(true, |text| may_have_constants(&text))
         };
         let differs = java.filter(|path| is_same(path) != Some(true) && has_constants(path));
         let missed = differs.map(|path| Unknown::Missed(format!("constants of {path}")));
@@ -76,6 +74,11 @@ impl Session {
         }
         if let Some(path) = used_in_work_tree(&usage, difference) {
             return Some(format!("the run at the base used {path} of the work tree"));
+        }
+        if let Some((jar, source)) = used_jar(&facts, tree) {
+            return Some(format!(
+                "the run at the base used {jar}, which is made from {source}"
+            ));
         }
         used_copy(&usage, difference, tree)
             .map(|(copy, path)| format!("the run at the base used {copy}, a copy of {path}"))
@@ -115,6 +118,20 @@ impl Session {
         let outside = usage.elsewhere.iter().filter(|path| is_foreign(path));
         outside.cloned().collect()
     }
+}
+
+/// Whether a source of Java may have constants.
+fn may_have_constants(text: &str) -> bool {
+    let mut words = text.split(|one: char| !one.is_alphanumeric() && one != '_');
+    words.any(|word| CONSTANTS.contains(&word))
+}
+
+/// A jar from elsewhere out of which a run at the base loaded a class of the project, with the class's source.
+fn used_jar<'a>(facts: &'a Facts, tree: &Utf8Path) -> Option<(&'a str, &'a str)> {
+    let is_elsewhere = |(jar, _): &&(String, String)| !Utf8Path::new(jar).starts_with(tree);
+    let (jar, source) = facts.jars().iter().find(is_elsewhere)?;
+    let source = source.strip_prefix(tree.as_str()).unwrap_or(source);
+    Some((jar, source.trim_start_matches('/')))
 }
 
 /// A file or folder of the work tree that a run at the base used.
@@ -165,4 +182,21 @@ fn used_copy<'a>(
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_told_by_their_words_in_any_order() {
+        for text in [
+            "final public static int MAX = 5;",
+            "static\n  final int MAX = 5;",
+            "interface Limits{ int MAX = 5; }",
+        ] {
+            assert!(may_have_constants(text), "{text}");
+        }
+        assert!(!may_have_constants("class Finally { int finals = 5; }"));
+    }
 }

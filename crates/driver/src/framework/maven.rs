@@ -8,7 +8,9 @@ mod archive;
 pub mod capture;
 mod compile;
 pub mod debugger;
+mod inputs;
 pub mod module;
+mod nearby;
 
 use std::fs;
 use std::io;

@@ -10,12 +10,11 @@ use std::time::SystemTime;
 
 use camino::Utf8Path;
 use serde_json::Value;
-use unflake_core::change::is_python;
-use unflake_core::usage::{Asked, FileUse, Native, Usage};
+use unflake_core::usage::{Asked, Usage};
 
-use crate::git::generated::is_generated;
-use crate::git::paths::{Places, Way};
+use crate::usage::classes::sources_of_loaded;
 use crate::usage::programs::unfollowed_programs;
+use crate::usage::reader::Reader;
 
 /// Everything that a watched run wrote.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +26,10 @@ pub(crate) struct Facts {
     code: BTreeSet<(String, u32)>,
     /// The constants of sources, which a compiler copies into others.
     constants: BTreeMap<String, String>,
+    /// The folders of the sources whose classes are watched, where only code is.
+    only_code: BTreeSet<String>,
+    /// Sources of classes that came out of a jar, as jar and source.
+    jars: BTreeSet<(String, String)>,
     /// All that was on the search path of modules ever.
     search_path: BTreeSet<String>,
     /// The modules that were looked for, each with its folders; none means the search path.
@@ -84,9 +87,6 @@ pub(crate) struct Ground<'a> {
     pub(crate) test: Option<&'a Utf8Path>,
 }
 
-/// The parts of the language itself through which files are opened that the runner does not see.
-const OPENERS: [&str; 5] = ["ctypes", "ssl", "_dbm", "_gdbm", "_sqlite3"];
-
 impl Facts {
     /// Reads the file that a watched run has written so far.
     pub(crate) fn read(file: &Utf8Path) -> io::Result<Self> {
@@ -125,6 +125,8 @@ impl Facts {
         self.modules.extend(more.modules);
         self.code.extend(more.code);
         self.constants.extend(more.constants);
+        self.only_code.extend(more.only_code);
+        self.jars.extend(more.jars);
         self.search_path.extend(more.search_path);
         self.sought.extend(more.sought);
         self.spawned.extend(more.spawned);
@@ -149,6 +151,21 @@ impl Facts {
     /// The constants of a source, if there was such a source.
     pub(crate) fn constants_of(&self, file: &Utf8Path) -> Option<&str> {
         self.constants.get(file.as_str()).map(String::as_str)
+    }
+
+    /// Adds the classes in the log of a JVM, if there is one, of which the runner may not have said the last.
+    pub(crate) fn add_loaded(&mut self, log: &Utf8Path) -> io::Result<()> {
+        if !self.only_code.is_empty() && log.is_file() {
+            let log = String::from_utf8_lossy(&fs::read(log)?).into_owned();
+            self.modules
+                .extend(sources_of_loaded(&log, &self.only_code));
+        }
+        Ok(())
+    }
+
+    /// Sources of classes that came out of a jar, as jar and source.
+    pub(crate) fn jars(&self) -> &BTreeSet<(String, String)> {
+        &self.jars
     }
 
     fn take(&mut self, line: &str) -> Option<()> {
@@ -183,6 +200,12 @@ impl Facts {
             }
             "constants" => {
                 self.constants.insert(text(0)?, text(1)?);
+            }
+            "only-code" => {
+                self.only_code.insert(text(0)?);
+            }
+            "jar" => {
+                self.jars.insert((text(0)?, text(1)?));
             }
             "path" => {
                 self.search_path.extend(texts(0));
@@ -242,6 +265,7 @@ impl Facts {
                 reader.sought(leaf, folders);
             }
         }
+        reader.only_code(&self.only_code);
         reader.usage.unfollowed = unfollowed_programs(&self.spawned, &self.processes);
         reader.usage.blind.clone_from(&self.blind);
         reader.usage.is_by_line = self.is_by_line;
@@ -249,148 +273,5 @@ impl Facts {
         reader.usage.missed.clone_from(&self.missed);
         reader.opened();
         reader.usage
-    }
-}
-
-/// Puts paths into the terms of a repository.
-struct Reader<'a> {
-    ground: &'a Ground<'a>,
-    usage: Usage,
-    places: Places<'a>,
-    /// The sources that somebody opened whom we watch.
-    sources: BTreeSet<String>,
-}
-
-impl<'a> Reader<'a> {
-    fn new(ground: &'a Ground<'a>) -> Self {
-        Self {
-            ground,
-            usage: Usage::default(),
-            places: Places::new(ground.root),
-            sources: BTreeSet::new(),
-        }
-    }
-
-    /// A file whose content was used. A folder has its entries for a content.
-    fn file(&mut self, path: &str, used: impl Fn(&mut FileUse)) {
-        let way = self.places.file(path);
-        self.links(&way);
-        let Some(place) = way.place else {
-            self.usage.elsewhere.insert(path.to_owned());
-            return;
-        };
-        if way.end.is_dir() {
-            self.usage.listed.insert(place);
-            return;
-        }
-        if !self.ground.known.contains(&place) && !place.starts_with(".git/") {
-            self.usage.elsewhere.insert(path.to_owned());
-            if is_generated(self.ground, &place) {
-                self.usage.generated.insert(place.clone());
-            }
-        }
-        if self.ground.hidden.contains(&place) {
-            self.usage.hidden.insert(place.clone());
-        }
-        used(self.usage.files.entry(place).or_default());
-    }
-
-    fn source(&mut self, path: &str) {
-        let way = self.places.file(path);
-        self.links(&way);
-        self.sources.extend(way.place);
-    }
-
-    fn looked_at(&mut self, path: &str, asked: Asked) {
-        let way = self.places.file(path);
-        self.links(&way);
-        let Some(place) = way.place else { return };
-        let file = self.usage.files.entry(place.clone()).or_default();
-        file.asked = file.asked.max(Some(asked));
-        // The times of a folder are those of its entries.
-        if asked == Asked::Status && way.end.is_dir() {
-            self.usage.listed.insert(place);
-        }
-    }
-
-    /// What the framework looks for in the folders above a test changes the test; elsewhere it does not.
-    fn telling(&mut self, path: &str) {
-        let folder = Utf8Path::new(path).parent().map_or("", Utf8Path::as_str);
-        let folder = self.places.folder(folder).end;
-        let test = self.ground.test.map(|test| self.places.file(test.as_str()));
-        if test.is_none_or(|test| test.end.starts_with(folder)) {
-            self.looked_at(path, Asked::Presence);
-        }
-    }
-
-    fn listed(&mut self, path: &str) {
-        let way = self.places.folder(path);
-        self.links(&way);
-        self.usage.listed.extend(way.place);
-    }
-
-    fn scanned(&mut self, path: &str) {
-        let way = self.places.folder(path);
-        self.usage.scanned.extend(way.place);
-    }
-
-    /// Whoever goes through a link reads it.
-    fn links(&mut self, way: &Way) {
-        for link in &way.links {
-            let file = self.usage.files.entry(link.clone()).or_default();
-            file.is_read = true;
-            // Nobody knows where it led at the base.
-            if !self.ground.known.contains(link) && is_generated(self.ground, link) {
-                self.usage.generated.insert(link.clone());
-            }
-        }
-    }
-
-    /// What the system saw and we did not.
-    fn opened(&mut self) {
-        let Some(opened) = self.ground.opened else {
-            return;
-        };
-        self.usage.is_kernel_watched = true;
-        for path in opened {
-            // Who imports a source is seen by the runner, down to the function.
-            if !is_python(path) || !self.sources.contains(path) {
-                let file = self.usage.files.entry(path.clone()).or_default();
-                file.is_read = true;
-            }
-        }
-    }
-
-    fn loaded(&mut self, path: &str) {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let name = name.split('.').next().unwrap_or(name);
-        let is_standard = path.contains("/lib-dynload/") || !path.contains('/');
-        if is_standard && !OPENERS.contains(&name) {
-            return;
-        }
-        let is_inside = !is_standard && self.places.file(path).place.is_some();
-        let top = path
-            .rsplit_once("/site-packages/")
-            .map(|(_, tail)| tail.split(['/', '.']).next().unwrap_or(tail));
-        let is_source_here = top.is_some_and(|top| {
-            let homes = ["", "src", "python", "lib"];
-            let mut homes = homes
-                .iter()
-                .map(|home| self.ground.root.join(home).join(top));
-            homes.any(|folder| folder.is_dir())
-        });
-        let path = path.to_owned();
-        let is_own = is_inside || is_source_here;
-        self.usage.natives.insert(Native { path, is_own });
-    }
-
-    fn sought<'f>(&mut self, leaf: &str, folders: impl IntoIterator<Item = &'f String>) {
-        for folder in folders {
-            let way = self.places.folder(folder);
-            self.links(&way);
-            if let Some(folder) = way.place {
-                self.usage.sought.insert((folder, leaf.to_owned()));
-            }
-        }
     }
 }

@@ -17,8 +17,8 @@ use unflake_core::rules::Rules;
 use unflake_core::usage::Usage;
 
 use crate::git::difference::{Against, Difference};
-use crate::git::ignored::Ignored;
 use crate::git::repository::Repository;
+use crate::usage::ignored::Ignored;
 use crate::usage::kernel::Watch;
 
 /// How long the suite waits for git at the most. An interpreter needs longer than git for its start, as a rule.

@@ -133,6 +133,8 @@ fn to_json_unknown(unknown: &Unknown) -> JsonUnknown {
         Unknown::Service(_) => "service",
         Unknown::Outside(_) => "outside",
         Unknown::Missed(_) => "missed",
+        Unknown::Unwatched { .. } => "unwatched",
+        Unknown::LeftBehind { .. } => "left-behind",
         Unknown::AnotherFailure => "another-failure",
         Unknown::NotWatched => "not-watched",
     };

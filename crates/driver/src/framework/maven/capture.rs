@@ -11,10 +11,12 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
+use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::framework::maven::JAR;
+use crate::framework::maven::inputs::fingerprint;
 use crate::framework::maven::module::Module;
+use crate::framework::maven::nearby::sources_nearby;
 
 /// The program that stands in for `java`.
 const WRAPPER: &str = include_str!("../../../../../runners/junit/wrapper/java");
@@ -123,7 +125,7 @@ pub fn capture(
     };
     let known = fs::read_to_string(place.join("fingerprint")).ok();
     if let (Some(known), Ok(modules)) = (known, read_modules(&place, folder))
-        && known == fingerprint(folder, &modules)
+        && Some(known) == fingerprint(folder, &modules)
     {
         return choose(folder, modules);
     }
@@ -131,7 +133,10 @@ pub fn capture(
     run_maven(folder, args, &place, told)?;
     let modules = read_modules(&place, folder).map_err(keep)?;
     let chosen = choose(folder, modules.clone())?;
-    fs::write(place.join("fingerprint"), fingerprint(folder, &modules)).map_err(keep)?;
+    // Without one, Maven is asked again next time.
+    if let Some(fingerprint) = fingerprint(folder, &modules) {
+        fs::write(place.join("fingerprint"), fingerprint).map_err(keep)?;
+    }
     Ok(chosen)
 }
 
@@ -231,7 +236,10 @@ fn read_modules(place: &Utf8Path, folder: &Utf8Path) -> io::Result<Vec<Module>> 
         }
         modules.push(Module::read(&record, folder)?);
     }
-    let sources: Vec<String> = modules.iter().flat_map(|one| one.sources.clone()).collect();
+    let named = modules.iter().flat_map(|one| one.sources.clone());
+    let mut sources: Vec<String> = named.chain(sources_nearby(folder)).collect();
+    sources.sort();
+    sources.dedup();
     let resources: Vec<String> = modules
         .iter()
         .flat_map(|one| one.resources.clone())
@@ -283,54 +291,6 @@ fn describe_provider(provider: &str) -> String {
         "JUnit 3 without JUnit 4 on the class path, or plain classes".to_owned()
     } else {
         provider.to_owned()
-    }
-}
-
-/// What tells one state of all that Maven's answer rests on from another: build files, sources, and what
-/// is on the class path, by path, size and time.
-fn fingerprint(folder: &Utf8Path, modules: &[Module]) -> String {
-    let mut hasher = DefaultHasher::new();
-    let mut folders: Vec<Utf8PathBuf> = modules.iter().map(|one| one.basedir.clone()).collect();
-    folders.push(folder.to_owned());
-    // The parents of a module may be above the folder in which Maven was called.
-    folders.extend(folder.ancestors().skip(1).take(3).map(Utf8Path::to_owned));
-    folders.sort();
-    folders.dedup();
-    for place in &folders {
-        look(&place.join("pom.xml"), &mut hasher);
-        look_into(&place.join(".mvn"), &mut hasher);
-    }
-    for module in modules {
-        look_into(&module.basedir.join("src"), &mut hasher);
-        for path in module.sources.iter().chain(&module.classpath) {
-            look_into(Utf8Path::new(path), &mut hasher);
-        }
-        look(&module.java, &mut hasher);
-    }
-    if let Ok(home) = env::var("HOME") {
-        look(&Utf8Path::new(&home).join(".m2/settings.xml"), &mut hasher);
-    }
-    format!("{:016x}", hasher.finish())
-}
-
-fn look_into(path: &Utf8Path, hasher: &mut DefaultHasher) {
-    look(path, hasher);
-    let Ok(entries) = path.read_dir_utf8() else {
-        return;
-    };
-    let mut inside: Vec<Utf8PathBuf> = entries.flatten().map(Utf8DirEntry::into_path).collect();
-    inside.sort();
-    for path in inside {
-        look_into(&path, hasher);
-    }
-}
-
-fn look(path: &Utf8Path, hasher: &mut DefaultHasher) {
-    path.hash(hasher);
-    if let Ok(data) = fs::metadata(path) {
-        // The time of a folder changes with whatever is written there and removed again.
-        let time = data.is_file().then(|| data.modified().ok());
-        (data.is_file().then_some(data.len()), time).hash(hasher);
     }
 }
 

@@ -60,6 +60,10 @@ pub struct Module {
     pub sources: Vec<String>,
     /// Where its resources are.
     pub resources: Vec<String>,
+    /// Where those of them are in which Maven puts values.
+    pub filtered: Vec<String>,
+    /// The files that its effective model names.
+    pub inputs: Vec<String>,
     /// Where this is kept.
     pub kept: Utf8PathBuf,
 }
@@ -94,6 +98,10 @@ struct Wire {
     #[serde(default)]
     resources: Vec<String>,
     #[serde(default)]
+    filtered: Vec<String>,
+    #[serde(default)]
+    inputs: Vec<String>,
+    #[serde(default)]
     settings: BTreeMap<String, serde_json::Value>,
 }
 
@@ -123,6 +131,8 @@ impl Module {
             is_forked_by_class: is_forked_by_class(&wire),
             sources: [wire.sources, wire.test_sources].concat(),
             resources: wire.resources,
+            filtered: wire.filtered,
+            inputs: wire.inputs,
             basedir: wire.basedir,
             java: wire.java,
             jvm_args: wire.jvm_args,

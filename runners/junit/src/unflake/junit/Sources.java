@@ -4,6 +4,7 @@ import java.io.DataInputStream;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,6 +15,10 @@ final class Sources {
     private final List<String> roots;
     private final String base;
     private final Map<String, ClassFile> read = new HashMap<>();
+    /** The folders of a package, by its name. */
+    private final Map<String, List<File>> packages = new HashMap<>();
+    /** All sources by the names of their files; null until somebody asks. */
+    private Map<String, List<String>> byName;
 
     Sources(List<String> roots, String base) {
         this.roots = roots;
@@ -41,6 +46,79 @@ final class Sources {
         String file = file(className);
         File absolute = file.startsWith("/") ? new File(file) : new File(base, file);
         return absolute.isFile() ? absolute.getPath() : null;
+    }
+
+    List<String> roots() {
+        return roots;
+    }
+
+    /** Whether a class that came from there is one of the project's: out of a folder, or a jar that it builds. */
+    boolean isOwn(String source) {
+        boolean isBuilt = source.startsWith("file:" + base + "/") && source.contains("/target/");
+        return source.startsWith("file:") && (source.endsWith("/") || isBuilt);
+    }
+
+    /**
+     * The sources that a class may have been made from, by its package and the name of the file, in whatever module.
+     * One of the project's own may lie where its package does not say.
+     */
+    List<String> paths(String className, boolean isOwn) {
+        // What is made at run time has an address behind its name.
+        String name = className.split("[/+]")[0];
+        int dot = name.lastIndexOf('.');
+        int inner = name.indexOf('$', dot + 2);
+        String outer = inner < 0 ? name : name.substring(0, inner);
+        List<File> folders = folders(dot < 0 ? "" : name.substring(0, dot));
+        List<String> found = new ArrayList<>();
+        if (folders.isEmpty() && !isOwn) {
+            return found;
+        }
+        String named = classFile(name).source;
+        String file = named == null ? outer.substring(dot + 1) + ".java" : named;
+        for (File folder : folders) {
+            File one = new File(folder, file);
+            if (one.isFile()) {
+                found.add(one.getPath());
+            }
+        }
+        if (found.isEmpty() && isOwn) {
+            found.addAll(byName().getOrDefault(file, new ArrayList<>()));
+        }
+        return found;
+    }
+
+    private List<File> folders(String name) {
+        return packages.computeIfAbsent(name, none -> {
+            List<File> found = new ArrayList<>();
+            for (String root : roots) {
+                File folder = new File(root, name.replace('.', '/'));
+                if (folder.isDirectory()) {
+                    found.add(folder);
+                }
+            }
+            return found;
+        });
+    }
+
+    private Map<String, List<String>> byName() {
+        if (byName == null) {
+            byName = new HashMap<>();
+            for (String root : roots) {
+                gather(new File(root));
+            }
+        }
+        return byName;
+    }
+
+    private void gather(File folder) {
+        File[] inside = folder.listFiles();
+        for (File one : inside == null ? new File[0] : inside) {
+            if (one.isDirectory()) {
+                gather(one);
+            } else {
+                byName.computeIfAbsent(one.getName(), none -> new ArrayList<>()).add(one.getPath());
+            }
+        }
     }
 
     /** The fields of a class that are constants, with their values, as the compiler copies them elsewhere. */

@@ -29,8 +29,11 @@ final class Usage {
         this.sources = sources;
     }
 
-    /** Writes what every run may have used. */
+    /** Writes what every run may have used, and that of files only the sources of classes are watched. */
     void begin(List<String> resources, List<String> classes) {
+        for (String root : sources.roots()) {
+            fact("only-code", root, null);
+        }
         for (String resource : resources) {
             File file = new File(resource);
             if (file.isDirectory()) {
@@ -106,12 +109,17 @@ final class Usage {
         if (name.equals("java.lang.ProcessImpl")) {
             fact("missed", "the programs that it starts", null);
         }
-        // Classes of the project lie in folders; those in jars are what it depends on.
-        if (source.startsWith("file:") && source.endsWith("/")) {
-            String file = sources.path(name);
-            if (file != null) {
-                fact("module", file, name);
+        // Who makes a class says where it comes from, a loader of the project's own for example. Its name tells more.
+        boolean isOwn = sources.isOwn(source);
+        List<String> files = sources.paths(name, isOwn);
+        for (String file : files) {
+            fact("module", file, name);
+            if (source.startsWith("file:") && source.endsWith(".jar")) {
+                fact("jar", source.substring("file:".length()), file);
             }
+        }
+        if (isOwn && files.isEmpty()) {
+            fact("missed", "the sources of classes in " + source.substring("file:".length()), null);
         }
     }
 

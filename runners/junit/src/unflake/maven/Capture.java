@@ -134,6 +134,8 @@ public final class Capture implements MojoExecutionListener {
         found.put("sources", project.getCompileSourceRoots());
         found.put("test_sources", project.getTestCompileSourceRoots());
         found.put("resources", resources(project));
+        found.put("filtered", filtered(project));
+        found.put("inputs", new ArrayList<Object>(new Inputs(project).files()));
         found.put("test_classes", String.valueOf(get(mojo, "testClassesDirectory")));
         found.put("skipped", isTrue(mojo, "skip") || isTrue(mojo, "skipTests") || isTrue(mojo, "skipExec")
                 || isTrue(mojo, "skipITs"));
@@ -158,12 +160,27 @@ public final class Capture implements MojoExecutionListener {
         return false;
     }
 
-    /** The folders that resources are copied from, and the files where only some of a folder are. */
-    private static List<String> resources(MavenProject project) {
+    private static List<Resource> allResources(MavenProject project) {
         List<Resource> all = new ArrayList<>(project.getBuild().getResources());
         all.addAll(project.getBuild().getTestResources());
+        return all;
+    }
+
+    /** The folders of resources in which Maven puts values in the place of names. */
+    private static List<String> filtered(MavenProject project) {
         List<String> found = new ArrayList<>();
-        for (Resource resource : all) {
+        for (Resource resource : allResources(project)) {
+            if (resource.isFiltering()) {
+                found.add(resource.getDirectory());
+            }
+        }
+        return found;
+    }
+
+    /** The folders that resources are copied from, and the files where only some of a folder are. */
+    private static List<String> resources(MavenProject project) {
+        List<String> found = new ArrayList<>();
+        for (Resource resource : allResources(project)) {
             List<String> includes = resource.getIncludes();
             if (includes == null || includes.isEmpty()) {
                 found.add(resource.getDirectory());

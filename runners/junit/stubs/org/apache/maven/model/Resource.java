@@ -1,4 +1,7 @@
 package org.apache.maven.model;
 
 public class Resource extends FileSet {
+    public boolean isFiltering() {
+        return false;
+    }
 }

@@ -10,6 +10,14 @@ public class MavenProject {
         return null;
     }
 
+    public File getFile() {
+        return null;
+    }
+
+    public MavenProject getParent() {
+        return null;
+    }
+
     public String getGroupId() {
         return null;
     }

@@ -1,0 +1,7 @@
+package org.apache.maven.model;
+
+public class ConfigurationContainer {
+    public Object getConfiguration() {
+        return null;
+    }
+}

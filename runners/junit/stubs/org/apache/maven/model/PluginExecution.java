@@ -1,0 +1,4 @@
+package org.apache.maven.model;
+
+public class PluginExecution extends ConfigurationContainer {
+}
