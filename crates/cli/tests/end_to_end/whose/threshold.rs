@@ -144,7 +144,9 @@ fn failures_that_pass_at_once_are_too_many_as_well() {
         said.fails_as(test, "unexamined");
         said.is_not_acquitted(test);
     }
-    // The suite, one rerun each, and few questions at the base.
-    let runs = history.outside("runs").len();
-    assert!(runs <= 20 + 20 + 3 * 20, "{runs}");
+    // The suite and one rerun each. One stands for all that failed alike, and is asked at the base.
+    let runs = history.outside("runs");
+    let count = |number: &str| runs.iter().filter(|run| *run == number).count();
+    let often = (0..20).filter(|number| count(&number.to_string()) > 2);
+    assert_eq!(often.count(), 1, "{runs:?}");
 }
