@@ -196,6 +196,14 @@ impl Project {
         }
     }
 
+    /// The same with another interpreter, if there is one.
+    pub(crate) fn with_python(self, python: Option<Utf8PathBuf>) -> Self {
+        Self {
+            python: python.unwrap_or(self.python),
+            ..self
+        }
+    }
+
     /// Starts pytest as the user would, or, as a guest, without its own reports.
     pub(crate) fn start(&self, guest: bool, replay: &[String]) -> Command {
         let args = self.args.iter().chain(replay).cloned().collect();
