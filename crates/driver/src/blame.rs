@@ -3,6 +3,7 @@
 mod at_failure;
 pub(crate) mod base;
 pub(crate) mod comparison;
+mod environment;
 pub mod memory;
 mod polluters;
 pub(crate) mod renames;

@@ -1,15 +1,17 @@
 //! The checkout of the base: it is made ready to run once for all suspects of a session, and what came of it is kept.
 
+use std::collections::BTreeSet;
 use std::iter;
 use std::time::Instant;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::blame::question::{BaseEnvironment, Heard};
 
-use super::setup;
+use super::{environment, setup};
 use crate::blame::comparison::chain;
 use crate::files::siblings::Siblings;
 use crate::framework::project::Project;
+use crate::framework::pytest::interpreter::package_folders;
 use crate::git::difference::Difference;
 use crate::git::worktree::BaseTree;
 use crate::lab::session::{Halt, Session};
@@ -23,6 +25,8 @@ pub(crate) struct Base {
     project: Project,
     /// What it runs with.
     environment: BaseEnvironment,
+    /// What of the user's environment it has its own of: whoever uses that there has gone round its own.
+    replaced: Vec<Utf8PathBuf>,
 }
 
 /// Why there is none.
@@ -65,6 +69,16 @@ impl Session {
             Some(Ok(base)) => base.environment.clone(),
             Some(Err(_)) | None => BaseEnvironment::default(),
         }
+    }
+
+    /// A file of the user's environment that is used at the base, where the base has its own of it.
+    pub(super) fn replaced_file<'a>(&self, used: &'a BTreeSet<String>) -> Option<&'a String> {
+        let base = self.base.as_ref()?.as_ref().ok()?;
+        let mut used = used.iter();
+        used.find(|file| {
+            let mut replaced = base.replaced.iter();
+            replaced.any(|one| Utf8Path::new(file.as_str()).starts_with(one))
+        })
     }
 
     /// The project as it was at the base. It is made ready at the first call.
@@ -111,11 +125,14 @@ impl Session {
         {
             return Ok(Err(unready));
         }
-        let (project, environment) = match &self.home.project {
+        let (project, environment, replaced) = match &self.home.project {
             Project::Maven(project) => {
                 let cache = self.fleet.folder().join("base-build");
                 match project.built_in(&folder, &cache) {
-                    Ok(project) => (Project::Maven(project), BaseEnvironment::default()),
+                    Ok(project) => {
+                        let environment = BaseEnvironment::default();
+                        (Project::Maven(project), environment, Vec::new())
+                    }
                     Err(error) => {
                         let why = format!("it cannot be built there: {}", chain(&error));
                         return Ok(Err(Unready::CannotRun(why)));
@@ -125,23 +142,46 @@ impl Session {
             Project::Pytest(project) => {
                 let project =
                     project.moved(difference.repository.root(), tree.path(), iter::empty());
-                let (python, environment) = if self.setup().is_some() {
-                    let python = setup::interpreter_in(&folder, tree.path());
-                    let made = python.as_deref().filter(|_| given.is_none());
-                    let environment = setup::environment(made, difference);
-                    (python, environment)
-                } else {
-                    (None, BaseEnvironment::default())
+                let place = environment::Place {
+                    project: &project,
+                    difference,
+                    tree: &tree,
+                    run: &self.fleet.folder(),
                 };
+                let (own, environment) = self.own_environment(&place, given.is_some(), limit)?;
+                let (python, replaced) = own.map(|own| (own.python, own.replaced)).unzip();
                 let project = Project::Pytest(project.with_python(python));
-                (project.with_paths_that_exist(self.listed()), environment)
+                let project = project.with_paths_that_exist(self.listed());
+                (project, environment, replaced.unwrap_or_default())
             }
         };
         Ok(Ok(Base {
             tree,
             project,
             environment,
+            replaced,
         }))
+    }
+
+    /// The environment of the base's own, if it has one by the user's command or can be given one; `is_given` if the
+    /// checkout had one before the command.
+    fn own_environment(
+        &self,
+        place: &environment::Place<'_>,
+        is_given: bool,
+        limit: &Limit,
+    ) -> Result<(Option<environment::Own>, BaseEnvironment), Halt> {
+        if self.setup().is_none() {
+            return environment::make(place, &limit.part(2));
+        }
+        let python = setup::interpreter_in(&place.project.folder, place.tree.path());
+        let made = python.as_deref().filter(|_| !is_given);
+        let environment = setup::environment(made, place.difference);
+        let mut replaced = package_folders(&place.project.python);
+        // Where nothing moved, the user's packages are those of the base.
+        replaced.retain(|_| !environment.settled.is_empty());
+        let own = python.map(|python| environment::Own { python, replaced });
+        Ok((own, environment))
     }
 
     /// The user's command that makes a checkout of the base ready.

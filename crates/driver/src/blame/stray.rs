@@ -72,6 +72,11 @@ impl Session {
                 .elsewhere
                 .retain(|file| !file.starts_with(temporary.as_str()));
         }
+        if let Some(path) = self.replaced_file(&usage.elsewhere) {
+            return Some(format!(
+                "the run at the base used {path} of your environment"
+            ));
+        }
         if let Some(path) = used_in_work_tree(&usage, difference) {
             return Some(format!("the run at the base used {path} of the work tree"));
         }

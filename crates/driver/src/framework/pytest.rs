@@ -3,6 +3,7 @@
 pub(crate) mod blocks;
 pub mod hash_seed;
 pub mod interpreter;
+pub(crate) mod requirements;
 
 use std::fs;
 use std::io;
@@ -30,6 +31,7 @@ const RUNNER: &[(&str, &str)] = &runner![
     "unflake_params.py",
     "unflake_guest.py",
     "unflake_installed.py",
+    "unflake_environment.py",
     "unflake_items.py",
     "unflake_forks.py",
     "unflake_reports.py",

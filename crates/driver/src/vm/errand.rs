@@ -48,6 +48,16 @@ pub(crate) enum Errand {
 }
 
 impl Limit {
+    /// The same with a part of the time that is left.
+    pub(crate) fn part(&self, divisor: u32) -> Self {
+        let now = Instant::now();
+        let left = |deadline: Instant| deadline.saturating_duration_since(now);
+        Self {
+            deadline: self.deadline.map(|end| now + left(end) / divisor),
+            ..self.clone()
+        }
+    }
+
     /// Runs a command until its end. What it leaves running, a service for example, lives on; a command that is cut
     /// short leaves nothing.
     pub(crate) fn run(&self, command: &mut Command) -> io::Result<Errand> {
