@@ -131,10 +131,17 @@ pub enum Open {
         /// Why not.
         why: String,
     },
+    /// The base was not made ready in the time.
+    BaseTooSlow {
+        /// What took too long.
+        why: String,
+    },
     /// It fails at the base too, but the base ran in the environment of the change.
     EnvironmentMoved {
         /// The changed files that shape the environment.
         files: Vec<String>,
+        /// Why the base has no environment of its own, if one was tried.
+        why: Option<String>,
     },
     /// It fails at the base in the same way, and here in another way too, in which it never failed there.
     AnotherFailure {
@@ -184,7 +191,7 @@ impl Open {
             Self::NoRepository => "no-repository",
             Self::NoBase { .. } => "no-base",
             Self::NotAsked => "not-asked",
-            Self::Budget => "budget",
+            Self::Budget | Self::BaseTooSlow { .. } => "budget",
             Self::BaseCannotRun { .. } => "base-cannot-run",
             Self::EnvironmentMoved { .. } => "environment-moved",
             Self::AnotherFailure { .. } => "another-failure",

@@ -58,22 +58,11 @@ const ALWAYS: [&str; 46] = [
 
 /// Files that say what is installed or running around the tests. A checkout of the base has its own of these, and still
 /// runs with what the work tree's asked for.
-const ENVIRONMENT: [&str; 27] = [
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
+const ENVIRONMENT: [&str; 16] = [
     "Makefile",
     "CMakeLists.txt",
     "meson.build",
     "build.rs",
-    "requirements*.txt",
-    "requirements*.in",
-    "*requirements/*",
-    "constraints*.txt",
-    "*.lock",
-    "Pipfile",
-    "environment*.yml",
-    "environment*.yaml",
     ".python-version",
     ".tool-versions",
     ".env*",
@@ -86,6 +75,21 @@ const ENVIRONMENT: [&str; 27] = [
     ".buildkite/*",
     "azure-pipelines*.yml",
     "Jenkinsfile*",
+];
+
+/// Those of them that say what is installed: an environment of the base's own has what the base's say.
+const INSTALLED: [&str; 11] = [
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "requirements*.txt",
+    "requirements*.in",
+    "*requirements/*",
+    "constraints*.txt",
+    "*.lock",
+    "Pipfile",
+    "environment*.yml",
+    "environment*.yaml",
 ];
 
 /// What is known about changed files without looking at any run.
@@ -126,14 +130,19 @@ impl Rules {
 
     /// Whether this file says what is installed or running around the tests.
     pub fn shapes_environment(&self, path: &str) -> bool {
-        let patterns: Vec<Pattern> = ENVIRONMENT.into_iter().map(Pattern::new).collect();
-        matches_path(&patterns, path) && !self.is_never(path)
+        let around = ENVIRONMENT.map(Pattern::new);
+        (matches_path(&around, path) || says_installed(path)) && !self.is_never(path)
     }
 
     /// Whether no test depends on this file.
     pub fn is_never(&self, path: &str) -> bool {
         matches_path(&self.never, path)
     }
+}
+
+/// Whether this file says what is installed.
+pub fn says_installed(path: &str) -> bool {
+    matches_path(&INSTALLED.map(Pattern::new), path)
 }
 
 fn matches_path(patterns: &[Pattern], path: &str) -> bool {
@@ -182,6 +191,13 @@ mod tests {
         }
         for path in ["pytest.ini", "unflake.toml", "pom.xml", "shop/cart.py"] {
             assert!(!rules.shapes_environment(path), "{path}");
+        }
+        for (path, is_installed) in [
+            ("requirements.txt", true),
+            ("uv.lock", true),
+            (".env", false),
+        ] {
+            assert_eq!(says_installed(path), is_installed, "{path}");
         }
         let rules = Rules::with(&[], &[".env*".to_owned()]);
         assert!(!rules.shapes_environment(".env"));

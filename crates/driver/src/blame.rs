@@ -1,7 +1,9 @@
 //! Whose failure it is: runs a suspect here and at the base, as `unflake_core::blame` asks for.
 
 mod at_failure;
+pub(crate) mod base;
 pub(crate) mod comparison;
+mod environment;
 pub mod memory;
 mod polluters;
 pub(crate) mod renames;
@@ -103,20 +105,9 @@ impl Session {
         at: usize,
         verdict: Verdict,
         sides: &mut Sides,
-        deadline: Option<Instant>,
+        mut deadline: Option<Instant>,
     ) -> Result<(Verdict, Blame), Halt> {
-        let ground = self.ground(at, verdict);
-        let has_passed = self.suspects[at]
-            .trials
-            .iter()
-            .any(|trial| trial.outcome.is_pass());
-        let mut inquiry = Inquiry::new(ground, has_passed);
-        if let Some(used) = self.used_at_failure(at) {
-            inquiry.hear(Heard::AtFailure(used));
-        }
-        if self.is_base_unwanted() {
-            inquiry.hear(Heard::BaseUnwanted);
-        }
+        let mut inquiry = self.open_inquiry(at, verdict);
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             inquiry.hear(Heard::TimeIsOver);
         }
@@ -124,7 +115,14 @@ impl Session {
             let heard = match inquiry.next() {
                 Step::Conclude(whose) => break whose,
                 Step::Recall => Heard::Recalled(self.recall_failure(at)),
-                Step::List => self.list_base(at, sides)?,
+                Step::List => {
+                    let heard = self.list_base(at, sides)?;
+                    inquiry.hear(Heard::BaseEnvironment(self.base_environment()));
+                    // What serves all suspects is not taken from the share of the first.
+                    let prepared = std::mem::take(&mut sides.prepared);
+                    deadline = deadline.map(|share| share + prepared).min(sides.deadline);
+                    heard
+                }
                 Step::Run(side) => self.run_side(at, side, sides)?,
             };
             inquiry.hear(heard);
@@ -152,6 +150,26 @@ impl Session {
             polluters,
         };
         Ok((verdict, blame))
+    }
+
+    /// The question about a suspect, with what is known already.
+    fn open_inquiry(&mut self, at: usize, verdict: Verdict) -> Inquiry {
+        let ground = self.ground(at, verdict);
+        let has_passed = self.suspects[at]
+            .trials
+            .iter()
+            .any(|trial| trial.outcome.is_pass());
+        let mut inquiry = Inquiry::new(ground, has_passed);
+        if let Some(used) = self.used_at_failure(at) {
+            inquiry.hear(Heard::AtFailure(used));
+        }
+        if self.is_base_unwanted() {
+            inquiry.hear(Heard::BaseUnwanted);
+        }
+        if let Some(Err(unready)) = &self.base {
+            inquiry.hear(unready.heard());
+        }
+        inquiry
     }
 
     /// How it fails, by all runs: those of the ladder, and those in the order of this run.
@@ -270,8 +288,7 @@ impl Session {
         }
         let rules = self.rules();
         let changed = difference.changes.iter().map(|change| &change.file.path);
-        let has_own = self.setup().is_some();
-        let environment = changed.filter(|path| !has_own && rules.shapes_environment(path));
+        let environment = changed.filter(|path| rules.shapes_environment(path));
         let mut kinds = difference.changes.iter().map(|change| change.file.kind);
         Ground::Changed {
             environment: environment.cloned().collect(),

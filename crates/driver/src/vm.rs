@@ -1,6 +1,7 @@
 //! The processes in which tests run: their birth, their pipes, what they write, and their end.
 
 pub(crate) mod descendants;
+pub(crate) mod errand;
 pub mod event;
 pub mod fleet;
 pub mod interrupter;

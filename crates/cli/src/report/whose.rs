@@ -73,10 +73,22 @@ fn why_open(open: &Open, blame: &Blame) -> String {
             format!("at the base it fails in another way: {}", first_line(why))
         }
         Open::BaseCannotRun { why } => format!("at the base it cannot be run: {}", first_line(why)),
-        Open::EnvironmentMoved { files } => format!(
-            "it fails at the base too, but the base ran with your environment, and {} changed",
-            some(files)
-        ),
+        Open::BaseTooSlow { why } => {
+            format!(
+                "the base could not be made ready in the time: {}",
+                first_line(why)
+            )
+        }
+        Open::EnvironmentMoved { files, why } => {
+            let why = why.as_deref().map(first_line);
+            let why = why.map_or_else(String::new, |why| {
+                format!(" (it has none of its own: {why})")
+            });
+            format!(
+                "it fails at the base too, but the base ran with your environment{why}, and {} changed",
+                some(files)
+            )
+        }
         Open::AnotherFailure { message } => format!(
             "it failed {} at the base, but here also in another way, and there never so: {}",
             both_sides(blame),
@@ -110,6 +122,9 @@ pub(crate) fn settle(finding: &Finding) -> Option<String> {
         },
         Open::NotAsked => {
             "runs at the base, without --check-base=never or --intersect=never".to_owned()
+        }
+        Open::BaseTooSlow { .. } => {
+            "more time: --blame-budget SECONDS, or [base] budget in unflake.toml".to_owned()
         }
         Open::Budget => {
             "more time: --blame-budget SECONDS, or --check-base without a limit".to_owned()

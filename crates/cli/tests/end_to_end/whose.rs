@@ -25,9 +25,11 @@ mod process_state;
 mod quarantine;
 mod recorded;
 mod said;
+mod setup;
 mod surroundings;
 mod threshold;
 mod triage;
+mod upgrades;
 
 use history::{Edit, History, Way};
 

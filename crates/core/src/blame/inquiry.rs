@@ -5,7 +5,7 @@ mod looks;
 
 use std::collections::BTreeMap;
 
-use super::question::{Ended, Ground, Heard, Listed, Side, Step};
+use super::question::{BaseEnvironment, Ended, Ground, Heard, Listed, Side, Step};
 use super::runs::{Runs, add_missing, partner};
 use super::two_sample::{Pairs, fails_more_here, fails_there_too};
 use super::{Guilt, Innocence, Known, Open, Whose};
@@ -48,6 +48,7 @@ pub struct Inquiry {
     listed: Option<Listed>,
     is_over: bool,
     cannot_run: Option<Open>,
+    base_environment: BaseEnvironment,
     here: Runs,
     base: Runs,
     exposing: Runs,
@@ -81,6 +82,7 @@ impl Inquiry {
             listed: None,
             is_over: false,
             cannot_run: None,
+            base_environment: BaseEnvironment::default(),
             here: Runs::default(),
             base: Runs::default(),
             exposing: Runs::default(),
@@ -107,6 +109,8 @@ impl Inquiry {
             Heard::AtFailure(_) => {}
             Heard::Listed(listed) => self.listed = Some(listed),
             Heard::BaseCannotRun { why } => self.cannot_run = Some(Open::BaseCannotRun { why }),
+            Heard::BaseTooSlow { why } => self.cannot_run = Some(Open::BaseTooSlow { why }),
+            Heard::BaseEnvironment(environment) => self.base_environment = environment,
             Heard::BaseUnwanted => self.cannot_run = Some(Open::NotAsked),
             Heard::Recalled(known) => {
                 self.recalled = known.map_or(Recalled::Nothing, Recalled::Failure);
@@ -332,11 +336,15 @@ impl Inquiry {
     }
 
     fn at_base(&self, environment: &[String]) -> Step {
-        let files = [environment, &self.used.shared_with_base()].concat();
+        let BaseEnvironment { settled, why } = &self.base_environment;
+        let moved = environment.iter().filter(|file| !settled.contains(file));
+        let mut files: Vec<String> = moved.cloned().collect();
+        let why = why.clone().filter(|_| !files.is_empty());
+        files.extend(self.used.shared_with_base());
         if files.is_empty() {
             self.acquit(Innocence::AtBase)
         } else {
-            Step::Conclude(Whose::NotKnown(Open::EnvironmentMoved { files }))
+            Step::Conclude(Whose::NotKnown(Open::EnvironmentMoved { files, why }))
         }
     }
 
@@ -371,6 +379,9 @@ const RARE: f64 = 0.1;
 #[cfg(test)]
 #[path = "at_failure.rs"]
 mod at_failure;
+#[cfg(test)]
+#[path = "environment_tests.rs"]
+mod environment_tests;
 #[cfg(test)]
 #[path = "plain_runs.rs"]
 mod plain_runs;

@@ -79,7 +79,8 @@ fn a_failure_at_the_base_that_read_what_the_runs_here_left_proves_nothing() {
     };
     let (whose, _) = paper.ask(changed(), true);
     let files = vec![path];
-    assert_eq!(whose, Whose::NotKnown(Open::EnvironmentMoved { files }));
+    let moved = Open::EnvironmentMoved { files, why: None };
+    assert_eq!(whose, Whose::NotKnown(moved));
 }
 
 #[test]

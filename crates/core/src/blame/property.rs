@@ -37,6 +37,8 @@ fn known() -> impl Strategy<Value = Option<Known>> {
 struct Planted {
     has_passed: bool,
     environment: Vec<String>,
+    /// That of which the base has its own.
+    settled: Vec<String>,
     deletes: bool,
     at_failure: Option<Intersection>,
     known: Option<Known>,
@@ -48,7 +50,12 @@ struct Planted {
 
 fn planted() -> impl Strategy<Value = Planted> {
     let listed = (proptest::bool::weighted(0.9), any::<bool>(), any::<bool>());
-    let ground = (any::<bool>(), proptest::bool::weighted(0.2), any::<bool>());
+    let ground = (
+        any::<bool>(),
+        proptest::bool::weighted(0.2),
+        any::<bool>(),
+        any::<bool>(),
+    );
     let rest = (0usize..700, proptest::bool::weighted(0.8));
     (ground, listed, used(), known(), rest).prop_map(|(ground, listed, at_failure, known, rest)| {
         Planted {
@@ -58,6 +65,7 @@ fn planted() -> impl Strategy<Value = Planted> {
             } else {
                 Vec::new()
             },
+            settled: ground.3.then(|| ".env".to_owned()).into_iter().collect(),
             deletes: ground.2,
             at_failure,
             known,
@@ -92,6 +100,10 @@ impl Played {
         if !planted.has_base {
             inquiry.hear(Heard::BaseUnwanted);
         }
+        inquiry.hear(Heard::BaseEnvironment(BaseEnvironment {
+            settled: planted.settled.clone(),
+            why: None,
+        }));
         let (mut here, mut base) = (Vec::new(), Vec::new());
         for step in 0..2000 {
             if step == planted.cut {
@@ -146,7 +158,9 @@ impl Played {
                 let is_watched = used.next().is_some();
                 let is_alike = base >= 2 && here <= 6 * base.max(1);
                 let is_known = is_watched && is_alike && !self.fails_anew();
-                is_known && planted.listed.is_listed && planted.environment.is_empty()
+                is_known
+                    && planted.listed.is_listed
+                    && planted.environment.len() <= planted.settled.len()
             }
             Whose::NotYours(Innocence::Untouched) => {
                 let is_seen = self.here.iter().any(|(ended, used)| {

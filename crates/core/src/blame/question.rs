@@ -13,7 +13,7 @@ pub enum Ground {
     Unchanged,
     /// It differs.
     Changed {
-        /// The changed files that shape the environment of every test, where the base has no environment of its own.
+        /// The changed files that shape the environment of every test.
         environment: Vec<String>,
         /// Whether a file is gone: its tests may have done something that others need.
         deletes: bool,
@@ -68,8 +68,15 @@ pub enum Heard {
         /// Why not.
         why: String,
     },
+    /// The base was not made ready in the time.
+    BaseTooSlow {
+        /// What took too long.
+        why: String,
+    },
     /// Nobody wants anything to be run at the base.
     BaseUnwanted,
+    /// The environment in which the base runs.
+    BaseEnvironment(BaseEnvironment),
     /// A run.
     Ran {
         /// Where.
@@ -84,6 +91,15 @@ pub enum Heard {
     Recalled(Option<Known>),
     /// There is no time for more.
     TimeIsOver,
+}
+
+/// The environment in which the base runs: as far as nothing is said of it, that of the work tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BaseEnvironment {
+    /// The changed files of which it has what they said at the base.
+    pub settled: Vec<String>,
+    /// Why it has no more of them, if that was tried.
+    pub why: Option<String>,
 }
 
 /// What the list of the base's tests says about one of them.

@@ -262,19 +262,6 @@ fn an_order_that_breaks_the_base_too_was_exposed_by_the_change() {
 }
 
 #[test]
-fn a_failure_at_the_base_proves_nothing_where_the_environment_moved() {
-    let files = vec!["requirements.txt".to_owned()];
-    let ground = Ground::Changed {
-        environment: files.clone(),
-        deletes: false,
-    };
-    let (whose, _) = Paper::new(always, always).ask(ground.clone(), false);
-    assert_eq!(whose, Whose::NotKnown(Open::EnvironmentMoved { files }));
-    let (whose, _) = Paper::new(always, never).ask(ground, false);
-    assert_eq!(whose, Whose::Yours(Guilt::FailsMore));
-}
-
-#[test]
 fn a_rare_flake_that_the_history_knows_is_not_yours_and_one_that_fails_often_now_is() {
     let known = Some(Known {
         runs: 500,

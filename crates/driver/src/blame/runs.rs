@@ -1,6 +1,6 @@
 //! The runs that the question takes: a suspect in its order here, and at the base in the base's own.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use unflake_core::blame::question::{Ended, Heard, Listed, Side as Where};
 use unflake_core::change::ChangeKind;
 use unflake_core::failure::{Fingerprint, fails_alike};
@@ -10,13 +10,9 @@ use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial};
 use unflake_core::usage::FileUse;
 
+use super::renames;
 use super::side::{self, Made, Side, Written};
 use super::sides::Sides;
-use super::{renames, setup};
-use crate::blame::comparison::chain;
-use crate::files::siblings::Siblings;
-use crate::framework::project::Project;
-use crate::git::difference::Difference;
 use crate::git::worktree::BaseTree;
 use crate::lab::session::{Halt, Session};
 
@@ -75,8 +71,8 @@ impl Session {
             }));
         }
         let seat = self.seat(Where::Base);
-        if let Err(why) = self.open_side(seat, sides)? {
-            return Ok(Heard::BaseCannotRun { why });
+        if let Err(unready) = self.open_side(seat, sides)? {
+            return Ok(unready.heard());
         }
         let side = sides.get(seat).expect("it was just opened");
         let old = self.name_at_base(at, side);
@@ -119,7 +115,7 @@ impl Session {
             };
             return is_same.then(|| test.clone());
         }
-        let (difference, tree) = (self.known_difference()?, self.base_tree.as_ref()?);
+        let (difference, tree) = (self.known_difference()?, self.base_tree()?);
         let root = Utf8PathBuf::from(&self.listed().root);
         renames::old_name(test, &root, &difference, side, tree)
     }
@@ -159,7 +155,7 @@ impl Session {
         };
         let made = match self.open_side(seat, sides)? {
             Ok(()) => self.run_in_order(at, place, sides)?,
-            Err(why) => Err(why),
+            Err(unready) => Err(unready.why().to_owned()),
         };
         let Made { trial, written } = match made {
             Ok(made) => made,
@@ -249,7 +245,7 @@ impl Session {
             found.unknowns.push(Unknown::NotWatched);
             return found;
         };
-        let tree = self.base_tree.as_ref().map(BaseTree::path);
+        let tree = self.base_tree().map(BaseTree::path);
         let usage = side.to_usage((&facts, written), &difference, &self.path_of(at), tree);
         let usage = self.with_left_behind(usage, &difference, tree);
         // Whoever ran the test has used its file: without it, these are not the facts of that run.
@@ -262,49 +258,6 @@ impl Session {
         let constants = self.copied_constants(&facts, base, &found.touches);
         found.unknowns.extend(constants);
         found
-    }
-
-    /// The project as it was at the base. The checkout is made at the first call.
-    pub(super) fn project_at_base(&mut self, difference: &Difference) -> Result<Project, String> {
-        if self.base_tree.is_none() {
-            let (repository, commit) = (&difference.repository, &difference.base.commit);
-            let siblings = Siblings::of(repository.root().as_std_path(), Some(self.began));
-            let surround = |tree: &Utf8Path| siblings.link_beside(tree.as_std_path());
-            let tree = BaseTree::check_out(repository, commit, &surround);
-            let tree = tree.map_err(|error| chain(&error))?;
-            let folder = tree.map(self.home.project.folder());
-            self.base_tree = Some(tree);
-            if let Some(command) = self.setup() {
-                setup::run(&command, &folder)?;
-            }
-        }
-        let tree = self.base_tree.as_ref().expect("it was just made");
-        if let Project::Maven(project) = &self.home.project {
-            let folder = tree.map(&project.folder);
-            let built = project.built_in(&folder, &self.fleet.folder().join("base-build"));
-            return built
-                .map(Project::Maven)
-                .map_err(|error| format!("it cannot be built there: {}", chain(&error)));
-        }
-        let root = difference.repository.root();
-        let project = self
-            .home
-            .project
-            .moved(root, tree.path(), std::iter::empty());
-        if !project.folder().is_dir() {
-            return Err(format!("it has no folder {}", self.home.project.folder()));
-        }
-        let project = project.with_paths_that_exist(self.listed());
-        Ok(if self.setup().is_some() {
-            project.with_own_interpreter()
-        } else {
-            project
-        })
-    }
-
-    /// The user's command that makes a checkout of the base ready.
-    pub(super) fn setup(&self) -> Option<String> {
-        self.wish.against.as_ref()?.setup.clone()
     }
 
     /// The file that a suspect's name begins with.

@@ -2,20 +2,24 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use unflake_core::blame::question::Side as Where;
 use unflake_core::test::TestId;
 
+use super::base::Unready;
 use super::shared_runs::SharedRuns;
 use super::side::{Side, Site};
+use crate::framework::project::Project;
 use crate::lab::session::{Halt, Session};
 
 /// The open sides.
 #[derive(Default)]
 pub(super) struct Sides {
-    opened: HashMap<Seat, Result<Side, String>>,
+    opened: HashMap<Seat, Result<Side, Unready>>,
     pub(super) deadline: Option<Instant>,
+    /// How long it took to make the base ready, as far as no suspect was given that time back.
+    pub(super) prepared: Duration,
     pub(super) shared: SharedRuns,
     /// The sets of polluters that were found.
     pub(super) polluters: Vec<Vec<TestId>>,
@@ -77,11 +81,23 @@ impl Session {
         &mut self,
         seat: Seat,
         sides: &mut Sides,
-    ) -> Result<Result<(), String>, Halt> {
-        let opened = match sides.opened.entry(seat) {
+    ) -> Result<Result<(), Unready>, Halt> {
+        let Sides {
+            opened,
+            deadline,
+            prepared,
+            ..
+        } = sides;
+        let opened = match opened.entry(seat) {
             Entry::Occupied(opened) => opened.into_mut(),
             Entry::Vacant(place) => place.insert(if seat.is_base {
-                self.open_base(seat)?
+                let since = Instant::now();
+                let project = self.project_at_base(*deadline)?;
+                *prepared += since.elapsed();
+                match project {
+                    Ok(project) => self.open_base(project, seat)?,
+                    Err(unready) => Err(unready),
+                }
             } else {
                 self.open_here(seat)?
             }),
@@ -89,7 +105,7 @@ impl Session {
         Ok(opened.as_ref().map(|_| ()).map_err(Clone::clone))
     }
 
-    fn open_here(&mut self, seat: Seat) -> Result<Result<Side, String>, Halt> {
+    fn open_here(&mut self, seat: Seat) -> Result<Result<Side, Unready>, Halt> {
         let watched = match self.known_difference() {
             Some(difference) if seat.is_watched => {
                 let changes = difference.changes.iter();
@@ -104,16 +120,12 @@ impl Session {
             watched,
             is_watched: seat.is_watched,
         };
-        Side::open(self, site)
+        Ok(Side::open(self, site)?.map_err(Unready::CannotRun))
     }
 
-    fn open_base(&mut self, seat: Seat) -> Result<Result<Side, String>, Halt> {
+    fn open_base(&self, project: Project, seat: Seat) -> Result<Result<Side, Unready>, Halt> {
         let difference = self.known_difference();
         let difference = difference.expect("only where there is a base");
-        let project = match self.project_at_base(&difference) {
-            Ok(project) => project,
-            Err(why) => return Ok(Err(why)),
-        };
         let root = difference.repository.root().to_owned();
         let site = Site {
             project,
@@ -122,6 +134,6 @@ impl Session {
             watched: Vec::new(),
             is_watched: seat.is_watched,
         };
-        Side::open(self, site)
+        Ok(Side::open(self, site)?.map_err(Unready::CannotRun))
     }
 }

@@ -31,7 +31,7 @@ impl Session {
             return Vec::new();
         };
         let root = difference.repository.root();
-        let tree = self.base_tree.as_ref();
+        let tree = self.base_tree();
         let there = tree
             .zip(base)
             .and_then(|(tree, side)| side.last_facts(tree.path()).ok());
@@ -59,7 +59,7 @@ impl Session {
         let Changes::Known(difference) = &self.changes else {
             return None;
         };
-        let tree = self.base_tree.as_ref().map(BaseTree::path)?;
+        let tree = self.base_tree().map(BaseTree::path)?;
         // Its own copy is told as the checkout, so that only what lies elsewhere is left.
         let facts = match side.last_facts(tree) {
             Ok(facts) => facts,
@@ -71,6 +71,11 @@ impl Session {
             usage
                 .elsewhere
                 .retain(|file| !file.starts_with(temporary.as_str()));
+        }
+        if let Some(path) = self.replaced_file(&usage.elsewhere) {
+            return Some(format!(
+                "the run at the base used {path} of your environment"
+            ));
         }
         if let Some(path) = used_in_work_tree(&usage, difference) {
             return Some(format!("the run at the base used {path} of the work tree"));
@@ -89,8 +94,7 @@ impl Session {
     /// The files outside that a run at the base read, and that somebody else wrote since this run of the suite began:
     /// what the change has left there may be what fails at the base.
     pub(crate) fn written_meanwhile(&self, side: &Side, written: &Written) -> Vec<String> {
-        let (Some(difference), Some(tree)) = (self.known_difference(), self.base_tree.as_ref())
-        else {
+        let (Some(difference), Some(tree)) = (self.known_difference(), self.base_tree()) else {
             return Vec::new();
         };
         let Ok(facts) = side.facts(written, tree.path()) else {

@@ -244,21 +244,6 @@ impl Project {
         }
     }
 
-    /// The same with the interpreter of an environment in its own folder, if it has one.
-    pub(crate) fn with_own_interpreter(self) -> Self {
-        match self {
-            Self::Pytest(mut project) => {
-                let own =
-                    [".venv", "venv"].map(|name| project.folder.join(name).join("bin/python"));
-                if let Some(python) = own.into_iter().find(|python| python.is_file()) {
-                    project.python = python;
-                }
-                Self::Pytest(project)
-            }
-            Self::Maven(project) => Self::Maven(project),
-        }
-    }
-
     /// The same with another seed of hashes, where the language has one.
     pub(crate) fn with_other_seed(self, number: usize) -> Self {
         match self {

@@ -3,6 +3,7 @@
 pub(crate) mod blocks;
 pub mod hash_seed;
 pub mod interpreter;
+pub(crate) mod requirements;
 
 use std::fs;
 use std::io;
@@ -30,6 +31,7 @@ const RUNNER: &[(&str, &str)] = &runner![
     "unflake_params.py",
     "unflake_guest.py",
     "unflake_installed.py",
+    "unflake_environment.py",
     "unflake_items.py",
     "unflake_forks.py",
     "unflake_reports.py",
@@ -193,6 +195,14 @@ impl Project {
             import_first: import_first.filter(|folder| folder.is_dir()).collect(),
             temporary: self.temporary.clone(),
             hash_seed: self.hash_seed.clone(),
+        }
+    }
+
+    /// The same with another interpreter, if there is one.
+    pub(crate) fn with_python(self, python: Option<Utf8PathBuf>) -> Self {
+        Self {
+            python: python.unwrap_or(self.python),
+            ..self
         }
     }
 

@@ -21,11 +21,11 @@ use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
 use unflake_core::verdict::{Doubt, Finding, Verdict};
 
+use crate::blame::base::{Base, Unready};
 use crate::blame::comparison::{Changes, watch};
 use crate::files::home::Home;
 use crate::framework::project::Project;
 use crate::git::difference::Against;
-use crate::git::worktree::BaseTree;
 use crate::lab::listings::Listings;
 use crate::lab::run_error::RunError;
 use crate::lab::start_error::StartError;
@@ -77,8 +77,8 @@ pub struct Session {
     pub(crate) changes: Changes,
     /// The system's eye on it while the suite runs.
     pub(crate) outlook: Outlook,
-    /// A checkout of the base, once one is needed.
-    pub(crate) base_tree: Option<BaseTree>,
+    /// The base, once one is needed, or why it cannot run.
+    pub(crate) base: Option<Result<Base, Unready>>,
     /// When the session began.
     pub(crate) began: SystemTime,
     /// What each VM of the suite ran, in order, without reruns.
@@ -161,7 +161,7 @@ impl Session {
             suite_vms: Vec::new(),
             changes: Changes::Unread,
             outlook: Outlook::None,
-            base_tree: None,
+            base: None,
             began: SystemTime::now(),
             suite_orders: HashMap::new(),
             suite_elapsed: Duration::ZERO,

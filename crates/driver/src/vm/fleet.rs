@@ -59,7 +59,7 @@ impl Fleet {
             .tempdir()
             .map_err(StartError::Scratch)?;
         let (sender, queue) = channel();
-        stop.fleets().push(sender.clone());
+        stop.tell(sender.clone());
         Ok(Self {
             folder,
             queue,

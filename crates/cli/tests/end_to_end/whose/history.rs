@@ -111,6 +111,12 @@ impl History {
         }
     }
 
+    /// The same with another interpreter.
+    pub(super) fn with_python(mut self, python: PathBuf) -> Self {
+        self.python = Some(python);
+        self
+    }
+
     fn publish(&self) {
         self.git(&["init", "--quiet", "--initial-branch=main"]);
         self.commit("base");

@@ -36,8 +36,8 @@ fn on_path() -> Option<Utf8PathBuf> {
     candidates.find(|python| python.is_file())
 }
 
-/// When packages were last installed beside an interpreter, or removed: such folders change then.
-pub(crate) fn packages_changed(python: &Utf8Path) -> Vec<SystemTime> {
+/// The folders of the packages beside an interpreter.
+pub(crate) fn package_folders(python: &Utf8Path) -> Vec<Utf8PathBuf> {
     let home = python.parent().and_then(Utf8Path::parent);
     let libraries = home.and_then(|home| home.join("lib").read_dir_utf8().ok());
     let mut folders: Vec<Utf8PathBuf> = libraries
@@ -48,6 +48,13 @@ pub(crate) fn packages_changed(python: &Utf8Path) -> Vec<SystemTime> {
         .flat_map(|entry| ["site-packages", "dist-packages"].map(|name| entry.path().join(name)))
         .collect();
     folders.sort();
+    folders.retain(|folder| folder.is_dir());
+    folders
+}
+
+/// When packages were last installed beside an interpreter, or removed: such folders change then.
+pub(crate) fn packages_changed(python: &Utf8Path) -> Vec<SystemTime> {
+    let folders = package_folders(python);
     let times = folders.iter().filter_map(|folder| folder.metadata().ok());
     times.filter_map(|folder| folder.modified().ok()).collect()
 }
