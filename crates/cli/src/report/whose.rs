@@ -86,6 +86,12 @@ fn why_open(open: &Open, blame: &Blame) -> String {
             "it failed {} at the base, which tells nothing",
             both_sides(blame)
         ),
+        Open::TooRare { known, .. } => format!(
+            "the history knows it by {} of {} runs, and {} here do not tell whether it is as rare now",
+            known.failures,
+            known.runs,
+            blame.here.runs()
+        ),
         Open::Unseen => format!(
             "it failed {} at the base, but was not seen to use your change",
             both_sides(blame)
@@ -123,6 +129,10 @@ pub(crate) fn settle(finding: &Finding) -> Option<String> {
         Open::AnotherFailure { .. } | Open::NotSettled | Open::Unseen => {
             "runs of the base in the history: `unflake run` on it, in CI for example".to_owned()
         }
+        Open::TooRare { needs, .. } => match needs {
+            Some(runs) => format!("{runs} runs here in which it does not fail"),
+            None => "more runs here than are ever made".to_owned(),
+        },
         Open::Unexamined => reruns(finding.verdict).to_owned(),
         Open::OldReport | Open::OtherMachine => "a report of this very code and machine".to_owned(),
     };
