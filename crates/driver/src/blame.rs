@@ -4,6 +4,7 @@ mod at_failure;
 pub(crate) mod comparison;
 pub mod memory;
 mod polluters;
+mod recall;
 pub(crate) mod renames;
 mod runs;
 mod setup;
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use unflake_core::blame::inquiry::Inquiry;
 use unflake_core::blame::question::{Ended, Ground, Heard, Side as Where, Step};
-use unflake_core::blame::{Blame, Innocence, Known, Open, Whose, is_asked};
+use unflake_core::blame::{Blame, Innocence, Open, Whose, is_asked};
 use unflake_core::change::ChangeKind;
 use unflake_core::event::Event;
 use unflake_core::failure::Fingerprint;
@@ -29,7 +30,7 @@ use unflake_core::trial::{Rung, Trial};
 use unflake_core::verdict::{Doubt, Flakiness, Reason, Verdict};
 
 use crate::blame::comparison::Changes;
-use crate::blame::memory::{AskedFailure, Memory};
+use crate::blame::memory::Memory;
 use crate::git::difference::{CheckBase, Difference};
 use crate::lab::session::{Halt, Session};
 use side::Made;
@@ -303,24 +304,6 @@ impl Session {
         against
             .map(|against| against.rules.clone())
             .unwrap_or_default()
-    }
-
-    /// What the history knows of the failure at the base and before it.
-    fn recall_failure(&self, at: usize) -> Option<Known> {
-        let (memory, difference) = (self.memory()?, self.known_difference()?);
-        let first = self.suspects[at].trials.first()?;
-        let base = &difference.base.commit;
-        let is_before = |commit: &str| {
-            let arguments = ["merge-base", "--is-ancestor", commit, base.as_str()];
-            commit == base || difference.repository.run(&arguments).is_ok()
-        };
-        memory.known(&AskedFailure {
-            test: &first.test,
-            old_names: &[],
-            fingerprint: &Fingerprint::of(&first.outcome, &first.account),
-            commits: &is_before,
-            installed: &self.installed()?,
-        })
     }
 
     fn known_difference(&self) -> Option<Arc<Difference>> {

@@ -113,8 +113,10 @@ fn a_store_of_the_second_version_is_brought_to_this_one_and_its_failures_stay_as
     let question = Question {
         source: "unflake",
         installed: &digest_of(b""),
-        names: &[kept_name()],
-        fingerprint: "1|failed|AssertionError||assert # == #",
+        names: &[(
+            kept_name(),
+            "1|failed|AssertionError||assert # == #".to_owned(),
+        )],
         before: 100,
     };
     assert_eq!(store.evidence(&question, &|_| true).unwrap(), None);

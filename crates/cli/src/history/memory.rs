@@ -2,6 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::blame::Known;
+use unflake_core::failure::Fingerprint;
 use unflake_core::test::TestId;
 use unflake_driver::blame::memory::{AskedFailure, Memory, Recollection};
 use unflake_history::dates;
@@ -40,21 +41,19 @@ impl History {
     }
 
     fn read_known(&self, asked: &AskedFailure<'_>) -> Result<Option<Known>, StoreError> {
-        let to_name = |test: &TestId| TestName {
-            name: test.name().to_owned(),
-            copy: test.copy(),
-            is_own: true,
+        let to_name = |(test, fingerprint): &(TestId, Fingerprint)| {
+            let name = TestName {
+                name: test.name().to_owned(),
+                copy: test.copy(),
+                is_own: true,
+            };
+            (name, fingerprint.as_str().to_owned())
         };
-        let others = asked.old_names.iter().filter(|name| *name != asked.test);
-        let names: Vec<TestName> = std::iter::once(asked.test)
-            .chain(others)
-            .map(to_name)
-            .collect();
+        let names: Vec<(TestName, String)> = asked.names.iter().map(to_name).collect();
         let question = Question {
             source: &self.source,
             installed: &whence::installed(asked.installed),
             names: &names,
-            fingerprint: asked.fingerprint.as_str(),
             before: self.began,
         };
         let evidence = self.open()?.evidence(&question, asked.commits)?;
@@ -88,7 +87,6 @@ mod tests {
 
     use tempfile::TempDir;
     use unflake_core::event::{Event, Listing};
-    use unflake_core::failure::Fingerprint;
     use unflake_core::outcome::Outcome;
     use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
 
@@ -164,9 +162,10 @@ mod tests {
         let memory = |began| Memory::new(History::new(&path, &folder, began));
         let known = |test: &str, message: &str, installed: &[String], began| {
             let found = memory(began).known(&AskedFailure {
-                test: &TestId::new(test),
-                old_names: &[TestId::new(test)],
-                fingerprint: &Fingerprint::of(&Outcome::Failed, &account(message)),
+                names: &[(
+                    TestId::new(test),
+                    Fingerprint::of(&Outcome::Failed, &account(message)),
+                )],
                 commits: &|commit| commit == head,
                 installed,
             });

@@ -23,12 +23,9 @@ pub trait Recollection: Send + Sync {
 
 /// A failure that somebody asks for.
 pub struct AskedFailure<'a> {
-    /// The test.
-    pub test: &'a TestId,
-    /// What it was called before: its runs by these names count too.
-    pub old_names: &'a [TestId],
-    /// Which failure.
-    pub fingerprint: &'a Fingerprint,
+    /// What the test is called and was called before, each with the fingerprint that the failure has or had under that
+    /// name. The runs of all names count.
+    pub names: &'a [(TestId, Fingerprint)],
     /// Whether a commit is the base or an ancestor of it. A branch's name says nothing: it moves.
     pub commits: &'a dyn Fn(&str) -> bool,
     /// What is installed now: `Listing::installed`.

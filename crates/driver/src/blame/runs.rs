@@ -1,5 +1,7 @@
 //! The runs that the question takes: a suspect in its order here, and at the base in the base's own.
 
+use std::fs;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::blame::question::{Ended, Heard, Listed, Side as Where};
 use unflake_core::change::ChangeKind;
@@ -10,9 +12,10 @@ use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial};
 use unflake_core::usage::FileUse;
 
+use super::renames::{Renames, under_name};
+use super::setup;
 use super::side::{self, Made, Side, Written};
 use super::sides::Sides;
-use super::{renames, setup};
 use crate::blame::comparison::chain;
 use crate::files::siblings::Siblings;
 use crate::framework::project::Project;
@@ -121,7 +124,14 @@ impl Session {
         }
         let (difference, tree) = (self.known_difference()?, self.base_tree.as_ref()?);
         let root = Utf8PathBuf::from(&self.listed().root);
-        renames::old_name(test, &root, &difference, side, tree)
+        let renames = Renames {
+            project: &self.home.project,
+            tests_root: &root,
+            difference: &difference,
+        };
+        let then = |path: &str| fs::read_to_string(tree.path().join(path)).ok();
+        let names = renames.old_names(test, then);
+        names.into_iter().find(|name| side.lists(name))
     }
 
     /// The tests that ran before a suspect, without those that a side lacks.
@@ -133,7 +143,12 @@ impl Session {
             if side.lists(&one) {
                 return Some(one);
             }
-            let old = renames::name_in_old_file(&one, &root, difference.as_deref()?)?;
+            let renames = Renames {
+                project: &self.home.project,
+                tests_root: &root,
+                difference: difference.as_deref()?,
+            };
+            let old = renames.name_in_old_file(&one)?;
             side.lists(&old).then_some(old)
         });
         before.collect()
@@ -171,7 +186,9 @@ impl Session {
                 });
             }
         };
-        let trial = renames::under_new_name(trial, &self.suspects[at].test);
+        let names = (&trial.test, &self.suspects[at].test);
+        let account = under_name(trial.account.clone(), &self.home.project, names);
+        let trial = Trial { account, ..trial };
         let ended = self.ended(at, seat.is_base, &trial);
         let test = self.suspects[at].test.clone();
         let rung = if seat.is_base {

@@ -47,13 +47,63 @@ fn a_coin_that_failed_in_clean_runs_of_the_base_is_known_from_the_history() {
     run_until_it_failed(&history, 5);
     history.change(Way::Branch, &[("shop.py", "\"welcome\"", "\"hello\"")]);
     // The coin may show heads at first: a run without a failure says nothing.
+    is_known(&history, BUY);
+}
+
+/// Runs on a branch until the coin fails, and says what is said of that.
+fn is_known(history: &History, test: &str) {
     for _ in 0..4 {
         let said = history.run(&["--check-base=never"]);
         if said.tests().is_empty() {
             continue;
         }
-        said.ends(0).is(BUY, "not-yours", &["in-history"]);
+        said.ends(0).is(test, "not-yours", &["in-history"]);
         return;
+    }
+    panic!("the coin did not fail");
+}
+
+#[test]
+fn a_renamed_test_is_known_by_its_old_name() {
+    let Some(history) = History::at(COIN) else {
+        return;
+    };
+    run_until_it_failed(&history, 5);
+    history.change(
+        Way::Branch,
+        &[("test_shop.py", "def test_buy", "def test_purchase")],
+    );
+    is_known(&history, "test_shop.py::test_purchase");
+}
+
+#[test]
+fn a_moved_test_is_known_by_its_old_name() {
+    let Some(history) = History::at(COIN) else {
+        return;
+    };
+    run_until_it_failed(&history, 5);
+    history.begin(Way::Branch);
+    std::fs::create_dir(history.tree().join("tests")).unwrap();
+    history.git(&["mv", "test_shop.py", "tests/test_trade.py"]);
+    history.end(Way::Branch);
+    is_known(&history, "tests/test_trade.py::test_buy");
+}
+
+#[test]
+fn a_new_test_with_the_body_of_an_old_one_is_not_known_by_its_name() {
+    let Some(history) = History::at(COIN) else {
+        return;
+    };
+    run_until_it_failed(&history, 5);
+    let copy = "\n\ndef test_copy():\n    assert shop.buy()\n";
+    history.change(Way::Branch, &[("test_shop.py", "", copy)]);
+    for _ in 0..4 {
+        let said = history.run(&["--check-base=never"]);
+        let test = "test_shop.py::test_copy";
+        if said.tests().contains(&test) {
+            said.ends(1).is_not_acquitted(test);
+            return;
+        }
     }
     panic!("the coin did not fail");
 }
