@@ -32,6 +32,7 @@ use crate::args::{
 };
 use crate::config::{Config, ConfigError, Share};
 use crate::explain::Trouble;
+use crate::history::whence::OwnFiles;
 use crate::history::{memory, place};
 use crate::history_args::KeepArgs;
 
@@ -44,8 +45,8 @@ pub(crate) struct Settings {
     /// One for each part of the project that has VMs of its own; never empty.
     pub(crate) wishes: Vec<Wish>,
     pub(crate) policy: Policy,
-    /// The history that the runs are added to, if they are.
-    pub(crate) store: Option<Utf8PathBuf>,
+    /// The history that the runs are added to, if they are, and what they add to the work tree.
+    pub(crate) own: Option<OwnFiles>,
 }
 
 impl Settings {
@@ -113,10 +114,16 @@ impl Settings {
         });
         let wishes = wishes.collect();
         let policy = policy::read(&args.result, run, &path)?;
+        let reports = args.against.reports.iter().cloned().chain(outputs());
+        let own = store.map(|store| OwnFiles {
+            store,
+            reports: reports.chain(args.result.junit.clone()).collect(),
+            began: run_began,
+        });
         Ok(Self {
             wishes,
             policy,
-            store,
+            own,
         })
     }
 

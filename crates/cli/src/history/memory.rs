@@ -1,13 +1,17 @@
 //! What the history knows of a test before this session: how it fared at the base and before it.
 
+use std::time::{Duration, SystemTime};
+
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::blame::Known;
 use unflake_core::failure::Fingerprint;
 use unflake_core::test::TestId;
 use unflake_driver::blame::memory::{AskedFailure, Memory, Recollection};
+use unflake_driver::git::clutter::Leftover;
 use unflake_history::dates;
 use unflake_history::run::TestName;
 use unflake_history::sqlite::evidence::Question;
+use unflake_history::sqlite::leftovers::Left;
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::StoreError;
 
@@ -77,13 +81,61 @@ impl Recollection for History {
             .and_then(|store| store.was_tested(&self.source, commit, self.began));
         tested.unwrap_or_default()
     }
+
+    fn left_behind(&self, root: &Utf8Path) -> Vec<Leftover> {
+        left_behind(&self.path, root)
+    }
+}
+
+/// What runs left behind in the work tree at `root`, by the history at `store`. Without one, nothing is excused.
+pub(crate) fn left_behind(store: &Utf8Path, root: &Utf8Path) -> Vec<Leftover> {
+    let left = Sqlite::open(store.as_std_path(), Missing::Refuse)
+        .and_then(|store| store.leftovers(&place(root)))
+        .unwrap_or_default();
+    let to_time = |nanoseconds: i64| {
+        let nanoseconds = u64::try_from(nanoseconds).unwrap_or_default();
+        SystemTime::UNIX_EPOCH + Duration::from_nanos(nanoseconds)
+    };
+    let left = left.into_iter().map(|left| Leftover {
+        path: left.path,
+        first: to_time(left.first),
+        last: to_time(left.last),
+    });
+    left.collect()
+}
+
+/// Keeps what a run left behind.
+pub(crate) fn keep_left_behind(
+    store: &Utf8Path,
+    root: &Utf8Path,
+    left: &[Leftover],
+) -> Result<(), StoreError> {
+    let to_number = |time: SystemTime| {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH);
+        i64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX)
+    };
+    let left: Vec<Left> = left
+        .iter()
+        .map(|left| Left {
+            path: left.path.clone(),
+            first: to_number(left.first),
+            last: to_number(left.last),
+        })
+        .collect();
+    let mut store = Sqlite::open(store.as_std_path(), Missing::Make)?;
+    store.add_leftovers(&place(root), &left)
+}
+
+/// A folder of this machine: several may share a history.
+fn place(folder: &Utf8Path) -> String {
+    let host = nix::unistd::gethostname().unwrap_or_default();
+    format!("{}:{folder}", host.to_string_lossy())
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::process::Command;
-    use std::time::Duration;
 
     use tempfile::TempDir;
     use unflake_core::event::{Event, Listing};
@@ -91,6 +143,7 @@ mod tests {
     use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
 
     use super::super::recorder::Recorder;
+    use super::super::whence::OwnFiles;
     use super::*;
 
     fn git(folder: &Utf8Path, arguments: &[&str]) -> String {
@@ -125,9 +178,17 @@ mod tests {
         })
     }
 
+    fn own(store: &Utf8Path) -> OwnFiles {
+        OwnFiles {
+            store: store.to_owned(),
+            reports: Vec::new(),
+            began: SystemTime::now(),
+        }
+    }
+
     /// Records a run of two tests, the second of which fails and passes when it runs again.
     fn record(path: &Utf8Path, folder: &Utf8Path, installed: &[String]) {
-        let mut recorder = Recorder::new(path, folder);
+        let mut recorder = Recorder::new(&own(path), folder);
         recorder.read(&Event::Listed(Listing {
             framework: "pytest 9".to_owned(),
             language: "Python 3".to_owned(),

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use anyhow::Context;
 use console::style;
@@ -20,6 +20,7 @@ use unflake_history::book::Entry;
 use super::next::to_candidate;
 use super::question::Question;
 use super::recorder::Recorder;
+use super::whence::OwnFiles;
 use super::{print, table};
 use crate::Exit;
 use crate::args::{AgainstArgs, LadderArgs, ProjectArgs, RunArgs, When};
@@ -163,7 +164,13 @@ fn run_once(
         ..wish.clone()
     };
     let (sender, events) = channel();
-    let mut recorder = Recorder::new(store, wish.project.folder());
+    let own = OwnFiles {
+        store: store.to_owned(),
+        reports: Vec::new(),
+        began: SystemTime::now(),
+    };
+    let folder = wish.project.folder().to_owned();
+    let mut recorder = Recorder::new(&own, &folder);
     let session = Session::new(wish, sender).map_err(RunError::from)?;
     *current.lock().expect("nobody panics with it") = Some(session.interrupter());
     match session.run() {
@@ -180,7 +187,9 @@ fn run_once(
             found = found.or(Some(trial));
         }
     }
+    let ended = SystemTime::now();
     recorder.finish()?;
+    own.keep(&folder, ended)?;
     Ok(found)
 }
 

@@ -22,7 +22,7 @@ use unflake_history::run::{Ended, More, Provenance, Row, TestName};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::{Conditions, Refused, Source, Store, StoreError, digest_of};
 
-use super::whence;
+use super::whence::{self, Code, OwnFiles};
 
 /// Runs are written this often, and when there are so many.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -36,7 +36,7 @@ pub(crate) struct Recorder {
     path: PathBuf,
     store: Option<Sqlite>,
     /// Git is asked while the tests already run.
-    asking: Option<JoinHandle<(Provenance, String)>>,
+    asking: Option<JoinHandle<(Code, String)>>,
     readers: Readers,
     provenance: Provenance,
     environment: String,
@@ -71,16 +71,16 @@ struct Held {
 }
 
 impl Recorder {
-    /// Begins to write into the history at `path` what runs in `folder`.
-    pub(crate) fn new(path: &Utf8Path, folder: &Utf8Path) -> Self {
-        let asked: Utf8PathBuf = folder.to_owned();
+    /// Begins to write into the history what runs in `folder`.
+    pub(crate) fn new(own: &OwnFiles, folder: &Utf8Path) -> Self {
+        let (asked, files): (Utf8PathBuf, OwnFiles) = (folder.to_owned(), own.clone());
         let (readers, done) = Readers::new();
         Self {
             readers,
-            path: path.as_std_path().to_owned(),
+            path: own.store.as_std_path().to_owned(),
             store: None,
             asking: Some(thread::spawn(move || {
-                let answer = (whence::provenance(&asked), whence::project(&asked));
+                let answer = (Code::look(&asked, &files), whence::project(&asked));
                 drop(done);
                 answer
             })),
@@ -228,7 +228,9 @@ impl Recorder {
         }
         if let Some(asking) = self.asking.take() {
             // A thread that panicked has said so; then nothing is known of the code.
-            (self.provenance, self.origin.conditions.project) = asking.join().unwrap_or_default();
+            let (code, project) = asking.join().unwrap_or_default();
+            self.provenance = code.into_provenance();
+            self.origin.conditions.project = project;
             self.provenance.environment.clone_from(&self.environment);
         }
         if let Err(trouble) = self.try_write() {

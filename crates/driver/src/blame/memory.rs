@@ -3,9 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use camino::Utf8Path;
 use unflake_core::blame::Known;
 use unflake_core::failure::Fingerprint;
 use unflake_core::test::TestId;
+
+use crate::git::clutter::Leftover;
 
 /// What answers questions about runs before this session.
 #[derive(Clone)]
@@ -19,6 +22,9 @@ pub trait Recollection: Send + Sync {
 
     /// Whether tests ran at this very commit before this session, without other changes. They need not have been all.
     fn was_tested(&self, commit: &str) -> bool;
+
+    /// What runs before this session left behind in the work tree at `root`.
+    fn left_behind(&self, root: &Utf8Path) -> Vec<Leftover>;
 }
 
 /// A failure that somebody asks for.
@@ -41,6 +47,11 @@ impl Memory {
     /// See [`Recollection::known`].
     pub fn known(&self, asked: &AskedFailure<'_>) -> Option<Known> {
         self.0.known(asked)
+    }
+
+    /// See [`Recollection::left_behind`].
+    pub fn left_behind(&self, root: &Utf8Path) -> Vec<Leftover> {
+        self.0.left_behind(root)
     }
 
     /// See [`Recollection::was_tested`].

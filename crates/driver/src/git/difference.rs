@@ -73,7 +73,10 @@ impl Readers {
 
 impl Against {
     pub(crate) fn clutter(&self, repository: &Repository) -> Clutter {
-        Clutter::new(repository.root(), &self.reports, self.run_began)
+        let root = repository.root();
+        let memory = self.memory.as_ref();
+        let left = memory.map(|memory| memory.left_behind(root));
+        Clutter::new(root, &self.reports, self.run_began).with(left.unwrap_or_default())
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the history knows of earlier runs: it acquits old flakes, and never a change of itself.
 
+use unflake_history::sqlite::{Missing, Sqlite};
+
 use super::history::{History, Way};
 use super::{LEAK, SHOP, VICTIM};
 
@@ -171,6 +173,59 @@ fn the_second_run_of_a_commit_of_main_does_not_acquit_what_the_first_found_to_be
         .ends(1)
         .is(VICTIM, "yours", &["fails-more"]);
     history.run(&[]).ends(1).is_not_acquitted(VICTIM);
+}
+
+/// The project with a test that leaves a file in the tree.
+fn leaves_a_file() -> Option<(History, String)> {
+    let leaves =
+        "    with open('left.txt', 'a') as left:\n        left.write('x')\n    assert shop.buy()";
+    let history = History::at(&COIN.replace("    assert shop.buy()", leaves))?;
+    let commit = history.git(&["rev-parse", "HEAD"]);
+    Some((history, commit))
+}
+
+/// Whether the history has runs of a commit, clean and with changes.
+fn has_run(history: &History, store: &str, commit: &str) -> (bool, bool) {
+    let path = history.place(store);
+    let store = Sqlite::open(path.as_ref(), Missing::Refuse).unwrap();
+    let has = |revision: &str| store.was_tested("unflake", revision, i64::MAX).unwrap();
+    (has(commit), has(&format!("{commit}+")))
+}
+
+#[test]
+fn what_an_earlier_run_left_behind_makes_no_tree_dirty() {
+    let Some((history, base)) = leaves_a_file() else {
+        return;
+    };
+    for _ in 0..3 {
+        history.run(&["--check-base=never", "--junit", "report.xml"]);
+        history.run(&["--check-base=never"]);
+    }
+    assert!(history.tree().join("left.txt").exists());
+    assert_eq!(has_run(&history, "history.db", &base), (true, false));
+    let said = history.run(&["--check-base=never"]);
+    let again = history.run(&["--check-base=never"]);
+    let mut said = [said, again].into_iter();
+    let failed = said.find(|said| !said.tests().is_empty());
+    let failed = failed.expect("no coin shows heads so often");
+    failed.ends(0).is(BUY, "not-yours", &["nothing-changed"]);
+}
+
+#[test]
+fn what_a_person_wrote_makes_a_tree_dirty_although_runs_leave_files_too() {
+    let Some((history, base)) = leaves_a_file() else {
+        return;
+    };
+    for name in ["prices.json", "report.xml", "new_prices.py", "new/data.csv"] {
+        let store = format!("{}.db", name.replace('/', "-"));
+        history.set("UNFLAKE_STORE", &history.place(&store));
+        history.run(&["--check-base=never", "--junit", "report.xml"]);
+        assert_eq!(has_run(&history, &store, &base), (true, false), "{name}");
+        history.write(name, "by a person");
+        history.run(&["--check-base=never"]);
+        assert_eq!(has_run(&history, &store, &base), (true, true), "{name}");
+        std::fs::remove_file(history.tree().join(name)).unwrap();
+    }
 }
 
 #[test]
