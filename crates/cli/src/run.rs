@@ -63,7 +63,7 @@ pub(crate) fn examine(
     ctrlc::set_handler(stop).context("cannot listen for Ctrl-C")?;
     let parts = wishes.len();
     let mut missing = Vec::new();
-    let mut recorder = own.as_ref().map(|own| Recorder::new(own, &folder));
+    let mut recorder = own.as_ref().map(Recorder::new);
     for wish in wishes {
         if report.ending == Some(Ending::Interrupted) {
             break;
@@ -112,7 +112,7 @@ pub(crate) fn examine(
         .context("cannot write GitHub's step summary")?;
     if let Some(own) = own.filter(|_| is_recorded) {
         // After the reports: they are left behind too.
-        is_done(own.keep(&folder, ended));
+        is_done(own.keep(ended));
     }
     Ok(exit)
 }

@@ -32,7 +32,7 @@ use crate::args::{
 };
 use crate::config::{Config, ConfigError, Share};
 use crate::explain::Trouble;
-use crate::history::whence::OwnFiles;
+use crate::history::own_files::OwnFiles;
 use crate::history::{memory, place};
 use crate::history_args::KeepArgs;
 
@@ -98,8 +98,11 @@ impl Settings {
             against.run_began = Some(run_began);
             against.reports.extend(args.result.junit.clone());
         }
-        if let (Some(against), Some(store)) = (&mut against, &store) {
-            let memory = memory::of(store, projects[0].folder());
+        let reports = args.against.reports.iter().cloned().chain(outputs());
+        let reports = reports.chain(args.result.junit.clone()).collect();
+        let own = store.map(|store| OwnFiles::new(&store, folder, reports, run_began));
+        if let (Some(against), Some(own)) = (&mut against, &own) {
+            let memory = memory::of(own);
             let tested = memory.clone();
             against.tested = Some(Tested::new(move |commit| tested.was_tested(commit)));
             against.memory = Some(memory);
@@ -114,12 +117,6 @@ impl Settings {
         });
         let wishes = wishes.collect();
         let policy = policy::read(&args.result, run, &path)?;
-        let reports = args.against.reports.iter().cloned().chain(outputs());
-        let own = store.map(|store| OwnFiles {
-            store,
-            reports: reports.chain(args.result.junit.clone()).collect(),
-            began: run_began,
-        });
         Ok(Self {
             wishes,
             policy,

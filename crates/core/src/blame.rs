@@ -57,8 +57,8 @@ impl Blame {
 /// The revision that the work tree is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// Its full name.
-    pub commit: String,
+    /// Its full name; `None` where no repository knows it, but only the digests of its files.
+    pub commit: Option<String>,
     /// What it is, in words: "where the branch left origin/main".
     pub what: String,
 }

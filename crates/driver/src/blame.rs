@@ -118,6 +118,12 @@ impl Session {
         if self.is_base_unwanted() {
             inquiry.hear(Heard::BaseUnwanted);
         }
+        if self
+            .known_difference()
+            .is_some_and(|known| known.git.is_none())
+        {
+            inquiry.hear(Heard::BaseIsDigests);
+        }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             inquiry.hear(Heard::TimeIsOver);
         }
@@ -257,8 +263,11 @@ impl Session {
                 Changes::Unwanted | Changes::Unread | Changes::Known(_) => Open::NoRepository,
             });
         };
+        if difference.git.is_none() && !self.passed_so_far(at, &difference) {
+            return Ground::None(Open::NoRepository);
+        }
         if difference.changes.is_empty() {
-            if self.was_tested_before(&difference) {
+            if difference.git.is_none() || self.was_tested_before(&difference) {
                 return Ground::Unchanged;
             }
             return Ground::None(Open::NoBase {
@@ -286,10 +295,22 @@ impl Session {
         against.is_some_and(|against| against.check_base == CheckBase::Never)
     }
 
+    /// Whether a suspect and those that ran before it, in this order, are the first tests of the run that passed. What
+    /// other tests did before it then, or did not, may be the change's doing.
+    fn passed_so_far(&self, at: usize, difference: &Difference) -> bool {
+        let before = self.before_here(at);
+        let then = difference.tests.get(..=before.len()).unwrap_or_default();
+        let Some(((test, true), then)) = then.split_last() else {
+            return false;
+        };
+        let is_same = then.iter().map(|(test, _)| test).eq(&before);
+        self.has_order(at) && is_same && *test == self.suspects[at].test
+    }
+
     /// Whether this very commit was tested before, without other changes.
     fn was_tested_before(&self, difference: &Difference) -> bool {
-        let head = difference.repository.ask(&["rev-parse", "HEAD"]);
-        let head = head.ok().flatten();
+        let git = difference.git.as_ref();
+        let head = git.and_then(|git| git.repository.ask(&["rev-parse", "HEAD"]).ok().flatten());
         let memory = self.memory();
         head.zip(memory)
             .is_some_and(|(head, memory)| memory.was_tested(&head))

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use unflake_history::run::TestName;
 use unflake_history::sqlite::evidence::Question;
 use unflake_history::sqlite::leftovers::Left;
+use unflake_history::sqlite::passed::{PassedFile, PassedRun};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::{Store, StoreError, digest_of};
 
@@ -66,7 +67,7 @@ fn a_store_of_the_first_version_is_brought_to_this_one_with_all_that_it_has() {
 /// Takes away what version 4 has and version 3 had not.
 fn to_version_3(store: &Connection) {
     store
-        .execute_batch("DROP TABLE leftover; PRAGMA user_version = 3;")
+        .execute_batch("DROP TABLE leftover; DROP TABLE passed; PRAGMA user_version = 3;")
         .unwrap();
 }
 
@@ -164,6 +165,23 @@ fn a_store_of_the_third_version_is_brought_to_this_one() {
         .unwrap();
     assert_eq!(store.leftovers("here").unwrap(), [left]);
     assert_eq!(store.leftovers("there").unwrap(), []);
+    assert_eq!(store.passed("shop", "unflake").unwrap(), None);
+    for time in [5, 6] {
+        let file = PassedFile {
+            path: "shop.py".to_owned(),
+            digest: digest_of(b""),
+            size: 0,
+            changed: 7,
+        };
+        let run = PassedRun {
+            time,
+            installed: digest_of(b"here"),
+            tests: vec![("test_a".to_owned(), 0, true)],
+            files: vec![file],
+        };
+        store.keep_passed("shop", "unflake", &run).unwrap();
+        assert_eq!(store.passed("shop", "unflake").unwrap(), Some(run));
+    }
     drop(store);
     assert_eq!(version(&path), 4);
 }

@@ -1,47 +1,45 @@
 //! What the history knows of a test before this session: how it fared at the base and before it.
 
-use std::time::{Duration, SystemTime};
-
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use unflake_core::blame::Known;
 use unflake_core::failure::Fingerprint;
 use unflake_core::test::TestId;
-use unflake_driver::blame::memory::{AskedFailure, Memory, Recollection};
+use unflake_driver::blame::memory::{AskedFailure, LastPass, Memory, Recollection};
 use unflake_driver::git::clutter::Leftover;
 use unflake_history::dates;
 use unflake_history::run::TestName;
 use unflake_history::sqlite::evidence::Question;
-use unflake_history::sqlite::leftovers::Left;
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::StoreError;
 
+use super::own_files::{OwnFiles, left_behind};
 use super::whence;
 
-/// The memory of what ran in `folder` before now, from the history at `path`, which is opened at each question: others
-/// may write to it meanwhile.
-pub(crate) fn of(path: &Utf8Path, folder: &Utf8Path) -> Memory {
-    Memory::new(History::new(path, folder, dates::now()))
+/// The memory of what ran in a folder before now, from the history, which is opened at each question: others may write to
+/// it meanwhile.
+pub(crate) fn of(own: &OwnFiles) -> Memory {
+    Memory::new(History::new(own, dates::now()))
 }
 
 /// The history at a path, as far as it is about a folder.
 struct History {
-    path: Utf8PathBuf,
+    own: OwnFiles,
     source: String,
     /// This session writes too, and is no evidence about itself.
     began: i64,
 }
 
 impl History {
-    fn new(path: &Utf8Path, folder: &Utf8Path, began: i64) -> Self {
+    fn new(own: &OwnFiles, began: i64) -> Self {
         Self {
-            path: path.to_owned(),
-            source: whence::source(folder),
+            own: own.clone(),
+            source: whence::source(&own.folder),
             began,
         }
     }
 
     fn open(&self) -> Result<Sqlite, StoreError> {
-        Sqlite::open(self.path.as_std_path(), Missing::Refuse)
+        Sqlite::open(self.own.store.as_std_path(), Missing::Refuse)
     }
 
     fn read_known(&self, asked: &AskedFailure<'_>) -> Result<Option<Known>, StoreError> {
@@ -82,60 +80,20 @@ impl Recollection for History {
         tested.unwrap_or_default()
     }
 
-    fn left_behind(&self, root: &Utf8Path) -> Vec<Leftover> {
-        left_behind(&self.path, root)
+    fn last_pass(&self, installed: &[String]) -> Option<LastPass> {
+        self.own.since_passed(installed)
     }
-}
 
-/// What runs left behind in the work tree at `root`, by the history at `store`. Without one, nothing is excused.
-pub(crate) fn left_behind(store: &Utf8Path, root: &Utf8Path) -> Vec<Leftover> {
-    let left = Sqlite::open(store.as_std_path(), Missing::Refuse)
-        .and_then(|store| store.leftovers(&place(root)))
-        .unwrap_or_default();
-    let to_time = |nanoseconds: i64| {
-        let nanoseconds = u64::try_from(nanoseconds).unwrap_or_default();
-        SystemTime::UNIX_EPOCH + Duration::from_nanos(nanoseconds)
-    };
-    let left = left.into_iter().map(|left| Leftover {
-        path: left.path,
-        first: to_time(left.first),
-        last: to_time(left.last),
-    });
-    left.collect()
-}
-
-/// Keeps what a run left behind.
-pub(crate) fn keep_left_behind(
-    store: &Utf8Path,
-    root: &Utf8Path,
-    left: &[Leftover],
-) -> Result<(), StoreError> {
-    let to_number = |time: SystemTime| {
-        let since = time.duration_since(SystemTime::UNIX_EPOCH);
-        i64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX)
-    };
-    let left: Vec<Left> = left
-        .iter()
-        .map(|left| Left {
-            path: left.path.clone(),
-            first: to_number(left.first),
-            last: to_number(left.last),
-        })
-        .collect();
-    let mut store = Sqlite::open(store.as_std_path(), Missing::Make)?;
-    store.add_leftovers(&place(root), &left)
-}
-
-/// A folder of this machine: several may share a history.
-fn place(folder: &Utf8Path) -> String {
-    let host = nix::unistd::gethostname().unwrap_or_default();
-    format!("{}:{folder}", host.to_string_lossy())
+    fn left_behind(&self, root: &Utf8Path) -> Vec<Leftover> {
+        left_behind(&self.own.store, root)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::process::Command;
+    use std::time::{Duration, SystemTime};
 
     use tempfile::TempDir;
     use unflake_core::event::{Event, Listing};
@@ -143,7 +101,6 @@ mod tests {
     use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
 
     use super::super::recorder::Recorder;
-    use super::super::whence::OwnFiles;
     use super::*;
 
     fn git(folder: &Utf8Path, arguments: &[&str]) -> String {
@@ -178,17 +135,13 @@ mod tests {
         })
     }
 
-    fn own(store: &Utf8Path) -> OwnFiles {
-        OwnFiles {
-            store: store.to_owned(),
-            reports: Vec::new(),
-            began: SystemTime::now(),
-        }
+    fn own(store: &Utf8Path, folder: &Utf8Path) -> OwnFiles {
+        OwnFiles::new(store, folder, Vec::new(), SystemTime::now())
     }
 
     /// Records a run of two tests, the second of which fails and passes when it runs again.
     fn record(path: &Utf8Path, folder: &Utf8Path, installed: &[String]) {
-        let mut recorder = Recorder::new(&own(path), folder);
+        let mut recorder = Recorder::new(&own(path, folder));
         recorder.read(&Event::Listed(Listing {
             framework: "pytest 9".to_owned(),
             language: "Python 3".to_owned(),
@@ -220,7 +173,7 @@ mod tests {
         let head = git(&folder, &["rev-parse", "HEAD"]);
         let path = folder.with_file_name("history.db");
         let installed = ["pytest 9".to_owned()];
-        let memory = |began| Memory::new(History::new(&path, &folder, began));
+        let memory = |began| Memory::new(History::new(&own(&path, &folder), began));
         let known = |test: &str, message: &str, installed: &[String], began| {
             let found = memory(began).known(&AskedFailure {
                 names: &[(

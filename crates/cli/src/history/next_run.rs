@@ -18,9 +18,9 @@ use unflake_driver::vm::interrupter::Interrupter;
 use unflake_history::book::Entry;
 
 use super::next::to_candidate;
+use super::own_files::OwnFiles;
 use super::question::Question;
 use super::recorder::Recorder;
-use super::whence::OwnFiles;
 use super::{print, table};
 use crate::Exit;
 use crate::args::{AgainstArgs, LadderArgs, ProjectArgs, RunArgs, When};
@@ -164,13 +164,9 @@ fn run_once(
         ..wish.clone()
     };
     let (sender, events) = channel();
-    let own = OwnFiles {
-        store: store.to_owned(),
-        reports: Vec::new(),
-        began: SystemTime::now(),
-    };
-    let folder = wish.project.folder().to_owned();
-    let mut recorder = Recorder::new(&own, &folder);
+    let folder = wish.project.folder();
+    let own = OwnFiles::new(store, folder, Vec::new(), SystemTime::now());
+    let mut recorder = Recorder::new(&own);
     let session = Session::new(wish, sender).map_err(RunError::from)?;
     *current.lock().expect("nobody panics with it") = Some(session.interrupter());
     match session.run() {
@@ -189,7 +185,7 @@ fn run_once(
     }
     let ended = SystemTime::now();
     recorder.finish()?;
-    own.keep(&folder, ended)?;
+    own.keep(ended)?;
     Ok(found)
 }
 

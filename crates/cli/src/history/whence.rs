@@ -1,16 +1,15 @@
 //! Where our own runs come from: the revision and branch of the work tree, and the job around us.
 
 use std::env;
-use std::time::{Duration, SystemTime};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use unflake_driver::git::changes::Dirt;
 use unflake_driver::git::clutter::Clutter;
 use unflake_driver::git::repository::Repository;
 use unflake_history::run::Provenance;
-use unflake_history::store::{StoreError, digest_of};
+use unflake_history::store::digest_of;
 
-use super::memory;
+use super::own_files::OwnFiles;
 
 /// Variables in which CI systems name the branch: of GitHub, GitLab, Buildkite, Circle and Jenkins.
 const BRANCHES: [&str; 6] = [
@@ -31,38 +30,6 @@ const JOBS: [&str; 5] = [
     "BUILD_TAG",
 ];
 
-/// What a run itself adds to a work tree.
-#[derive(Clone, Debug)]
-pub(crate) struct OwnFiles {
-    /// The history.
-    pub(crate) store: Utf8PathBuf,
-    /// Reports that it reads or writes.
-    pub(crate) reports: Vec<Utf8PathBuf>,
-    /// When it began: what is written later is its own.
-    pub(crate) began: SystemTime,
-}
-
-impl OwnFiles {
-    fn clutter(&self, root: &Utf8Path) -> Clutter {
-        let left = memory::left_behind(&self.store, root);
-        Clutter::new(root, &self.reports, Some(self.began)).with(left)
-    }
-
-    /// Keeps what the run left behind in the repository around a folder, by which the next run tells it from the user's.
-    pub(crate) fn keep(&self, folder: &Utf8Path, ended: SystemTime) -> Result<(), StoreError> {
-        let Ok(Some(repository)) = Repository::find(folder) else {
-            return Ok(());
-        };
-        let root = repository.root();
-        let left = Clutter::new(root, &self.reports, Some(self.began));
-        let left = left.left_behind(root, ended.checked_sub(TICK).unwrap_or(ended));
-        memory::keep_left_behind(&self.store, root, &left)
-    }
-}
-
-/// How far the times of files may lag behind the clock.
-const TICK: Duration = Duration::from_millis(10);
-
 /// What is known of the code in a folder, and what may make it another than the revision's.
 #[derive(Default)]
 pub(crate) struct Code {
@@ -72,12 +39,13 @@ pub(crate) struct Code {
 
 impl Code {
     /// What git says before the tests write anything. What it does not say stays empty: history is no reason to fail.
-    pub(crate) fn look(folder: &Utf8Path, own: &OwnFiles) -> Self {
+    pub(crate) fn look(own: &OwnFiles) -> Self {
         let mut provenance = Provenance {
             job: first(&JOBS).unwrap_or_default(),
             ..Provenance::default()
         };
-        let Ok(Some(repository)) = Repository::find(folder) else {
+        let Ok(Some(repository)) = Repository::find(&own.folder) else {
+            own.at_start();
             return Self {
                 provenance,
                 changes: None,

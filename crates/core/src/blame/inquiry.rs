@@ -98,6 +98,7 @@ impl Inquiry {
             Heard::AtFailure(_) => {}
             Heard::Listed(listed) => self.listed = Some(listed),
             Heard::BaseCannotRun { why } => self.cannot_run = Some(Open::BaseCannotRun { why }),
+            Heard::BaseIsDigests => self.cannot_run = Some(Open::NoRepository),
             Heard::BaseUnwanted => self.cannot_run = Some(Open::NotAsked),
             Heard::Recalled(known) => self.recalled = Recalled::of(known),
             Heard::TimeIsOver => self.is_over = true,

@@ -70,6 +70,8 @@ pub enum Heard {
     },
     /// Nobody wants anything to be run at the base.
     BaseUnwanted,
+    /// The base is known by the digests of its files only.
+    BaseIsDigests,
     /// A run.
     Ran {
         /// Where.

@@ -1,10 +1,12 @@
 //! What is known of runs before this session. Whoever keeps a history answers; the driver only asks.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::blame::Known;
+use unflake_core::change::ChangedFile;
 use unflake_core::failure::Fingerprint;
 use unflake_core::test::TestId;
 
@@ -23,6 +25,10 @@ pub trait Recollection: Send + Sync {
     /// Whether tests ran at this very commit before this session, without other changes. They need not have been all.
     fn was_tested(&self, commit: &str) -> bool;
 
+    /// What differs from the files of the last run in which all tests passed with the same installed, where no git tells;
+    /// `None` if there is none, or if not all files are known.
+    fn last_pass(&self, installed: &[String]) -> Option<LastPass>;
+
     /// What runs before this session left behind in the work tree at `root`.
     fn left_behind(&self, root: &Utf8Path) -> Vec<Leftover>;
 }
@@ -38,6 +44,25 @@ pub struct AskedFailure<'a> {
     pub installed: &'a [String],
 }
 
+/// What the last run that passed was, and what differs from its files.
+#[derive(Clone, Debug)]
+pub struct LastPass {
+    /// The folder of its files.
+    pub root: Utf8PathBuf,
+    /// Which run it was, in words.
+    pub what: String,
+    /// Its tests in their order, and whether they passed: others were left out.
+    pub tests: Vec<(TestId, bool)>,
+    /// The files that differ.
+    pub files: Vec<ChangedFile>,
+    /// The files that there are now, but for those that runs have left since.
+    pub known: BTreeSet<String>,
+    /// What runs have left since.
+    pub left: BTreeSet<String>,
+    /// All files that there were then.
+    pub known_then: BTreeSet<String>,
+}
+
 impl Memory {
     /// Keeps who answers.
     pub fn new(recollection: impl Recollection + 'static) -> Self {
@@ -47,6 +72,11 @@ impl Memory {
     /// See [`Recollection::known`].
     pub fn known(&self, asked: &AskedFailure<'_>) -> Option<Known> {
         self.0.known(asked)
+    }
+
+    /// See [`Recollection::last_pass`].
+    pub fn last_pass(&self, installed: &[String]) -> Option<LastPass> {
+        self.0.last_pass(installed)
     }
 
     /// See [`Recollection::left_behind`].

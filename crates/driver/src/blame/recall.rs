@@ -9,28 +9,34 @@ use unflake_core::trial::Trial;
 use super::renames::{Renames, under_name};
 use crate::blame::memory::AskedFailure;
 use crate::git::blob::text_at;
-use crate::git::difference::Difference;
+use crate::git::difference::{Difference, Kept};
 use crate::lab::session::Session;
 
 impl Session {
     /// What the history knows of the failure at the base and before it.
     pub(super) fn recall_failure(&self, at: usize) -> Option<Known> {
         let (memory, difference) = (self.memory()?, self.known_difference()?);
+        let git = difference.git.as_ref()?;
         let first = self.suspects[at].trials.first()?;
-        let base = &difference.base.commit;
+        let base = &git.commit;
         let is_before = |commit: &str| {
             let arguments = ["merge-base", "--is-ancestor", commit, base.as_str()];
-            commit == base || difference.repository.run(&arguments).is_ok()
+            commit == base || git.repository.run(&arguments).is_ok()
         };
         memory.known(&AskedFailure {
-            names: &self.names_of(first, &difference),
+            names: &self.names_of(first, &difference, git),
             commits: &is_before,
             installed: &self.installed()?,
         })
     }
 
     /// The names of a failing test, old ones too, with the failure as it is told under each.
-    fn names_of(&self, first: &Trial, difference: &Difference) -> Vec<(TestId, Fingerprint)> {
+    fn names_of(
+        &self,
+        first: &Trial,
+        difference: &Difference,
+        git: &Kept,
+    ) -> Vec<(TestId, Fingerprint)> {
         let project = &self.home.project;
         let renames = Renames {
             project,
@@ -38,7 +44,7 @@ impl Session {
             difference,
         };
         let then = |path: &str| {
-            let text = text_at(&difference.repository, &difference.base.commit, path);
+            let text = text_at(&git.repository, &git.commit, path);
             // Without an answer nobody knows an old name, and nothing is excused by it.
             String::from_utf8(text.ok()??).ok()
         };

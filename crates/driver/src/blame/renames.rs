@@ -53,7 +53,7 @@ impl Renames<'_> {
             return Vec::new();
         };
         let called = |function: &str| {
-            let source = self.difference.repository.root().join(&old);
+            let source = self.difference.root.join(&old);
             let function = function.to_owned();
             self.project
                 .id_at(test, self.tests_root, &Place { source, function })
@@ -78,7 +78,7 @@ impl Renames<'_> {
             return None;
         }
         let place = Place {
-            source: self.difference.repository.root().join(old),
+            source: self.difference.root.join(old),
             ..place
         };
         self.project.id_at(test, self.tests_root, &place)
@@ -87,7 +87,7 @@ impl Renames<'_> {
     /// Where a test stands, and the paths of its source in the repository, now and at the base.
     fn old_source(&self, test: &TestId) -> Option<(Place, String, String)> {
         let place = self.project.place_of(test, self.tests_root)?;
-        let root = self.difference.repository.root();
+        let root = &self.difference.root;
         let inside = place.source.strip_prefix(root).ok()?.to_string();
         let old = self.difference.moved.get(&inside);
         let old = old.unwrap_or(&inside).clone();

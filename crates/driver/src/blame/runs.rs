@@ -102,7 +102,7 @@ impl Session {
         let Some(difference) = self.known_difference() else {
             return false;
         };
-        let root = difference.repository.root();
+        let root = &difference.root;
         let path = self.path_of(at);
         let mut changes = difference.changes.iter().map(|change| &change.file);
         changes.any(|file| {
@@ -262,7 +262,7 @@ impl Session {
         let (Some(difference), Some(side)) = (self.known_difference(), side) else {
             return found;
         };
-        let Ok(facts) = side.facts(written, difference.repository.root()) else {
+        let Ok(facts) = side.facts(written, &difference.root) else {
             found.unknowns.push(Unknown::NotWatched);
             return found;
         };
@@ -284,10 +284,11 @@ impl Session {
     /// The project as it was at the base. The checkout is made at the first call.
     pub(super) fn project_at_base(&mut self, difference: &Difference) -> Result<Project, String> {
         if self.base_tree.is_none() {
-            let (repository, commit) = (&difference.repository, &difference.base.commit);
-            let siblings = Siblings::of(repository.root().as_std_path(), Some(self.began));
+            let git = difference.git.as_ref();
+            let git = git.ok_or("only the digests of its files are known")?;
+            let siblings = Siblings::of(difference.root.as_std_path(), Some(self.began));
             let surround = |tree: &Utf8Path| siblings.link_beside(tree.as_std_path());
-            let tree = BaseTree::check_out(repository, commit, &surround);
+            let tree = BaseTree::check_out(&git.repository, &git.commit, &surround);
             let tree = tree.map_err(|error| chain(&error))?;
             let folder = tree.map(self.home.project.folder());
             self.base_tree = Some(tree);
@@ -303,7 +304,7 @@ impl Session {
                 .map(Project::Maven)
                 .map_err(|error| format!("it cannot be built there: {}", chain(&error)));
         }
-        let root = difference.repository.root();
+        let root = &difference.root;
         let project = self
             .home
             .project

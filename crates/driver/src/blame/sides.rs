@@ -114,7 +114,7 @@ impl Session {
             Ok(project) => project,
             Err(why) => return Ok(Err(why)),
         };
-        let root = difference.repository.root().to_owned();
+        let root = difference.root.clone();
         let site = Site {
             project,
             away_from: Some(&root),

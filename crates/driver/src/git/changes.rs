@@ -94,6 +94,16 @@ pub fn changes_since(
     Ok(files.into_values().collect())
 }
 
+/// The files that git neither tracks nor ignores, and that an earlier run left behind.
+pub(crate) fn left_behind(
+    repository: &Repository,
+    clutter: &Clutter,
+) -> Result<Vec<String>, GitError> {
+    let untracked = untracked(repository)?.into_iter();
+    let left = untracked.filter(|path| clutter.is_left_behind(repository.root(), path));
+    Ok(left.collect())
+}
+
 /// What makes a work tree another than its HEAD.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dirt {

@@ -122,6 +122,11 @@ impl Clutter {
         Self { left, ..self }
     }
 
+    /// The same without that.
+    pub(crate) fn of_this_run(&self) -> Self {
+        self.clone().with(Vec::new())
+    }
+
     /// What is left behind by the run that this is the clutter of, and that ended at a time: what was written meanwhile,
     /// and its reports, as they are in the work tree at `root` now.
     pub fn left_behind(&self, root: &Utf8Path, ended: SystemTime) -> Vec<Leftover> {
@@ -141,9 +146,15 @@ impl Clutter {
         window.into_iter().chain(reports).collect()
     }
 
+    /// Whether a file is what this run or an earlier one wrote, and nobody's work.
+    pub(crate) fn is_of_runs(&self, root: &Utf8Path, path: &str) -> bool {
+        let is_own = self.is_written_by_run(&root.join(path)) && !is_written_by_people(path);
+        is_own || self.is_left_behind(root, path)
+    }
+
     /// Whether an untracked file is what an earlier run left behind. The time of the last change of anything about a
     /// file is the system's own: nobody can set it back.
-    fn is_left_behind(&self, root: &Utf8Path, path: &str) -> bool {
+    pub(crate) fn is_left_behind(&self, root: &Utf8Path, path: &str) -> bool {
         let Some(file) = fs::symlink_metadata(root.join(path))
             .ok()
             .filter(|file| !file.is_dir() && !self.left.is_empty())
@@ -225,14 +236,26 @@ impl<'a> Sieve<'a> {
         is_clutter
     }
 
-    /// Whether it is a virtual environment, one of conda, or what Maven builds.
     fn is_made(&self, folder: &Utf8Path) -> bool {
-        let here = self.root.join(folder);
-        let is_built =
-            || folder.file_name() == Some("target") && here.with_file_name("pom.xml").is_file();
-        here.join("pyvenv.cfg").is_file() || here.join("conda-meta").is_dir() || is_built()
+        is_environment(&self.root.join(folder))
     }
 }
+
+/// Whether a folder is a virtual environment, one of conda, or what Maven builds.
+fn is_environment(folder: &Utf8Path) -> bool {
+    let is_built =
+        || folder.file_name() == Some("target") && folder.with_file_name("pom.xml").is_file();
+    folder.join("pyvenv.cfg").is_file() || folder.join("conda-meta").is_dir() || is_built()
+}
+
+/// Whether a file or folder belongs to a tool, by its name or by what lies in it, where no git can say.
+pub(crate) fn is_made_by_tools(root: &Utf8Path, path: &Utf8Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    is_of_tools(name) || OTHER_TOOLS.contains(&name) || is_environment(&root.join(path))
+}
+
+/// The folders of tools that keep versions.
+const OTHER_TOOLS: [&str; 5] = [".git", ".hg", ".svn", ".bzr", ".jj"];
 
 /// Whether a file may well be a person's work: a source, or settings.
 pub(crate) fn is_written_by_people(path: &str) -> bool {

@@ -82,6 +82,11 @@ const FOLDERS: &str = "
 CREATE TABLE leftover(
     id INTEGER PRIMARY KEY, place TEXT NOT NULL, path TEXT, first INTEGER NOT NULL, last INTEGER NOT NULL
 );
+-- The last run of a project in no repository in which all tests passed: its tests, and its files by their digests, as JSON.
+CREATE TABLE passed(
+    project TEXT NOT NULL, source TEXT NOT NULL, time INTEGER NOT NULL, installed BLOB NOT NULL, tests TEXT NOT NULL,
+    files TEXT NOT NULL, PRIMARY KEY(project, source)
+);
 ";
 
 const VIEWS: &str = "
@@ -128,6 +133,7 @@ CREATE TEMP TABLE failure(run INTEGER PRIMARY KEY, fingerprint INTEGER, past INT
 /// The same for [`FOLDERS`].
 const NO_FOLDERS: &str = "
 CREATE TEMP TABLE leftover(id INTEGER PRIMARY KEY, place TEXT, path TEXT, first INTEGER, last INTEGER);
+CREATE TEMP TABLE passed(project TEXT, source TEXT, time INTEGER, installed BLOB, tests TEXT, files TEXT);
 ";
 
 /// Makes the tables in a new file, and brings an old one to our version.

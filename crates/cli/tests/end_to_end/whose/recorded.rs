@@ -229,6 +229,22 @@ fn what_a_person_wrote_makes_a_tree_dirty_although_runs_leave_files_too() {
 }
 
 #[test]
+fn what_an_earlier_run_left_behind_and_this_one_used_is_not_untouched() {
+    let reads = "    with open('left.txt', 'a+') as left:\n        left.seek(0)\n        left.read()\n        left.write('x')\n    assert shop.buy()";
+    let Some(history) = History::at(&COIN.replace("    assert shop.buy()", reads)) else {
+        return;
+    };
+    prepare_coin(&history, true);
+    history.run(&[]).ends(0);
+    history.change(Way::Branch, &[("docs/notes.md", "Tea", "Coffee")]);
+    prepare_coin(&history, false);
+    history
+        .run(&["--check-base=never"])
+        .ends(1)
+        .is_not_acquitted(BUY);
+}
+
+#[test]
 fn a_commit_that_was_tested_before_has_changed_nothing() {
     let Some(history) = History::at(COIN) else {
         return;
@@ -244,6 +260,66 @@ fn a_commit_that_was_tested_before_has_changed_nothing() {
         return;
     }
     panic!("the coin did not fail again");
+}
+
+/// Has the next toss of the coin end so.
+fn prepare_coin(history: &History, is_heads: bool) {
+    let path = std::path::Path::new(&history.place("outside")).join("coin");
+    let mut tossed = std::fs::read(&path).unwrap_or_default();
+    while (tossed.len() + 1).count_ones().is_multiple_of(2) != is_heads {
+        tossed.push(b'.');
+    }
+    std::fs::write(&path, tossed).unwrap();
+}
+
+#[test]
+fn without_git_the_files_of_the_last_run_that_passed_are_the_base() {
+    let Some(history) = History::outside_git(COIN) else {
+        return;
+    };
+    prepare_coin(&history, false);
+    history
+        .run(&[])
+        .ends(1)
+        .is(BUY, "not-known", &["no-repository"]);
+    prepare_coin(&history, true);
+    history.run(&[]).ends(0);
+    for (edit, because) in [
+        (None, "nothing-changed"),
+        (Some(("docs/notes.md", "Tea", "Coffee")), "untouched"),
+    ] {
+        history.edit(&Vec::from_iter(edit));
+        prepare_coin(&history, false);
+        history.run(&[]).ends(0).is(BUY, "not-yours", &[because]);
+    }
+}
+
+#[test]
+fn without_git_a_file_that_was_used_leaves_it_open() {
+    let Some(history) = History::outside_git(COIN) else {
+        return;
+    };
+    prepare_coin(&history, true);
+    history.run(&[]).ends(0);
+    history.edit(&[("shop.py", "\"welcome\"", "\"hello\"")]);
+    for _ in 0..2 {
+        prepare_coin(&history, false);
+        history
+            .run(&[])
+            .ends(1)
+            .is(BUY, "not-known", &["no-repository"]);
+    }
+}
+
+#[test]
+fn without_git_a_run_of_one_test_is_no_base_for_those_after_others() {
+    let Some(history) = History::outside_git(SHOP) else {
+        return;
+    };
+    history.run(&[]).ends(0);
+    history.edit(&[LEAK]);
+    history.run(&["--", VICTIM]).ends(0);
+    history.run(&[]).ends(1).is_not_acquitted(VICTIM);
 }
 
 #[test]
