@@ -5,6 +5,7 @@ mod confidence;
 pub(crate) mod memory;
 mod next;
 mod next_run;
+pub(crate) mod own_files;
 pub(crate) mod place;
 pub(crate) mod question;
 mod rates;
@@ -16,6 +17,7 @@ mod simulate;
 mod table;
 mod unstable;
 pub(crate) mod whence;
+mod whole_pass;
 
 use std::io::Write;
 

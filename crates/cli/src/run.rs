@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use camino::Utf8Path;
@@ -16,6 +16,7 @@ use unflake_driver::lab::run_error::RunError;
 use unflake_driver::lab::session::{Session, Wish};
 use unflake_driver::order::search::Ordering;
 use unflake_driver::vm::interrupter::Interrupter;
+use unflake_history::store::StoreError;
 
 use crate::Exit;
 use crate::args::{Format, RunArgs};
@@ -43,7 +44,7 @@ pub(crate) fn examine(
     let Settings {
         wishes,
         policy,
-        store,
+        own,
     } = Settings::for_run(args)?;
     let junit = args.result.junit.as_deref().map(create).transpose()?;
     let folder = wishes[0].project.folder().to_owned();
@@ -62,7 +63,7 @@ pub(crate) fn examine(
     ctrlc::set_handler(stop).context("cannot listen for Ctrl-C")?;
     let parts = wishes.len();
     let mut missing = Vec::new();
-    let mut recorder = store.map(|store| Recorder::new(&store, &folder));
+    let mut recorder = own.as_ref().map(Recorder::new);
     for wish in wishes {
         if report.ending == Some(Ending::Interrupted) {
             break;
@@ -92,11 +93,8 @@ pub(crate) fn examine(
             return Ok(Exit::OurBug);
         }
     }
-    if let Some(Err(error)) = recorder.map(Recorder::finish) {
-        let error = anyhow::Error::from(error).context("these runs are not in the history");
-        // What the history lacks changes nothing about the tests.
-        drop(writeln!(std::io::stderr(), "{}", explain(&error).0));
-    }
+    let ended = SystemTime::now();
+    let is_recorded = recorder.is_some_and(|recorder| is_done(recorder.finish()));
     if missing.len() == parts {
         return Err(missing.remove(0));
     }
@@ -112,7 +110,21 @@ pub(crate) fn examine(
     }
     github::write(&report, policy, &mut std::io::stderr())
         .context("cannot write GitHub's step summary")?;
+    if let Some(own) = own.filter(|_| is_recorded) {
+        // After the reports: they are left behind too.
+        is_done(own.keep(ended));
+    }
     Ok(exit)
+}
+
+/// Says what the history lacks, if it does: that changes nothing about the tests.
+fn is_done(written: Result<(), StoreError>) -> bool {
+    let Err(error) = written else {
+        return true;
+    };
+    let error = anyhow::Error::from(error).context("these runs are not in the history");
+    drop(writeln!(std::io::stderr(), "{}", explain(&error).0));
+    false
 }
 
 /// Lets one session work, and reads its events. False if it broke down by a bug of ours.

@@ -32,6 +32,7 @@ use crate::args::{
 };
 use crate::config::{Config, ConfigError, Share};
 use crate::explain::Trouble;
+use crate::history::own_files::OwnFiles;
 use crate::history::{memory, place};
 use crate::history_args::KeepArgs;
 
@@ -44,8 +45,8 @@ pub(crate) struct Settings {
     /// One for each part of the project that has VMs of its own; never empty.
     pub(crate) wishes: Vec<Wish>,
     pub(crate) policy: Policy,
-    /// The history that the runs are added to, if they are.
-    pub(crate) store: Option<Utf8PathBuf>,
+    /// The history that the runs are added to, if they are, and what they add to the work tree.
+    pub(crate) own: Option<OwnFiles>,
 }
 
 impl Settings {
@@ -97,8 +98,11 @@ impl Settings {
             against.run_began = Some(run_began);
             against.reports.extend(args.result.junit.clone());
         }
-        if let (Some(against), Some(store)) = (&mut against, &store) {
-            let memory = memory::of(store, projects[0].folder());
+        let reports = args.against.reports.iter().cloned().chain(outputs());
+        let reports = reports.chain(args.result.junit.clone()).collect();
+        let own = store.map(|store| OwnFiles::new(&store, folder, reports, run_began));
+        if let (Some(against), Some(own)) = (&mut against, &own) {
+            let memory = memory::of(own);
             let tested = memory.clone();
             against.tested = Some(Tested::new(move |commit| tested.was_tested(commit)));
             against.memory = Some(memory);
@@ -116,7 +120,7 @@ impl Settings {
         Ok(Self {
             wishes,
             policy,
-            store,
+            own,
         })
     }
 

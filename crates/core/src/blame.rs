@@ -5,6 +5,7 @@
 //! known whose it is. The failure that brought the test here was selected and counts for nothing: an innocent test
 //! that fails once in a hundred runs would be accused by it.
 
+mod agreement;
 pub mod inquiry;
 pub mod polluters;
 pub mod question;
@@ -56,8 +57,8 @@ impl Blame {
 /// The revision that the work tree is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// Its full name.
-    pub commit: String,
+    /// Its full name; `None` where no repository knows it, but only the digests of its files.
+    pub commit: Option<String>,
     /// What it is, in words: "where the branch left origin/main".
     pub what: String,
 }
@@ -150,6 +151,13 @@ pub enum Open {
     },
     /// It did not fail often enough again, or the rates are too near.
     NotSettled,
+    /// The history knows it, but so rarely that the runs here do not tell whether it is as rare now.
+    TooRare {
+        /// What the history knows.
+        known: Known,
+        /// How many runs here without a failure would tell; `None` if that is more than are ever made.
+        needs: Option<u32>,
+    },
     /// It fails more often here than at the base, but was not seen to use anything that changed.
     Unseen,
     /// It was not run again at all.
@@ -196,6 +204,7 @@ impl Open {
             Self::EnvironmentMoved { .. } => "environment-moved",
             Self::AnotherFailure { .. } => "another-failure",
             Self::NotSettled => "not-settled",
+            Self::TooRare { .. } => "too-rare",
             Self::Unseen => "unseen",
             Self::Unexamined => "unexamined",
             Self::OldReport => "old-report",

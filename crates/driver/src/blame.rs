@@ -6,6 +6,7 @@ pub(crate) mod comparison;
 mod environment;
 pub mod memory;
 mod polluters;
+mod recall;
 pub(crate) mod renames;
 mod runs;
 mod setup;
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use unflake_core::blame::inquiry::Inquiry;
 use unflake_core::blame::question::{Ended, Ground, Heard, Side as Where, Step};
-use unflake_core::blame::{Blame, Innocence, Known, Open, Whose, is_asked};
+use unflake_core::blame::{Blame, Innocence, Open, Whose, is_asked};
 use unflake_core::change::ChangeKind;
 use unflake_core::event::Event;
 use unflake_core::failure::Fingerprint;
@@ -31,7 +32,7 @@ use unflake_core::trial::{Rung, Trial};
 use unflake_core::verdict::{Doubt, Flakiness, Reason, Verdict};
 
 use crate::blame::comparison::Changes;
-use crate::blame::memory::{AskedFailure, Memory};
+use crate::blame::memory::Memory;
 use crate::git::difference::{CheckBase, Difference};
 use crate::lab::session::{Halt, Session};
 use side::Made;
@@ -166,6 +167,10 @@ impl Session {
         if self.is_base_unwanted() {
             inquiry.hear(Heard::BaseUnwanted);
         }
+        let difference = self.known_difference();
+        if difference.is_some_and(|known| known.git.is_none()) {
+            inquiry.hear(Heard::BaseIsDigests);
+        }
         if let Some(Err(unready)) = &self.base {
             inquiry.hear(unready.heard());
         }
@@ -274,8 +279,11 @@ impl Session {
                 Changes::Unwanted | Changes::Unread | Changes::Known(_) => Open::NoRepository,
             });
         };
+        if difference.git.is_none() && !self.passed_so_far(at, &difference) {
+            return Ground::None(Open::NoRepository);
+        }
         if difference.changes.is_empty() {
-            if self.was_tested_before(&difference) {
+            if difference.git.is_none() || self.was_tested_before(&difference) {
                 return Ground::Unchanged;
             }
             return Ground::None(Open::NoBase {
@@ -302,10 +310,22 @@ impl Session {
         against.is_some_and(|against| against.check_base == CheckBase::Never)
     }
 
+    /// Whether a suspect and those that ran before it, in this order, are the first tests of the run that passed. What
+    /// other tests did before it then, or did not, may be the change's doing.
+    fn passed_so_far(&self, at: usize, difference: &Difference) -> bool {
+        let before = self.before_here(at);
+        let then = difference.tests.get(..=before.len()).unwrap_or_default();
+        let Some(((test, true), then)) = then.split_last() else {
+            return false;
+        };
+        let is_same = then.iter().map(|(test, _)| test).eq(&before);
+        self.has_order(at) && is_same && *test == self.suspects[at].test
+    }
+
     /// Whether this very commit was tested before, without other changes.
     fn was_tested_before(&self, difference: &Difference) -> bool {
-        let head = difference.repository.ask(&["rev-parse", "HEAD"]);
-        let head = head.ok().flatten();
+        let git = difference.git.as_ref();
+        let head = git.and_then(|git| git.repository.ask(&["rev-parse", "HEAD"]).ok().flatten());
         let memory = self.memory();
         head.zip(memory)
             .is_some_and(|(head, memory)| memory.was_tested(&head))
@@ -320,24 +340,6 @@ impl Session {
         against
             .map(|against| against.rules.clone())
             .unwrap_or_default()
-    }
-
-    /// What the history knows of the failure at the base and before it.
-    fn recall_failure(&self, at: usize) -> Option<Known> {
-        let (memory, difference) = (self.memory()?, self.known_difference()?);
-        let first = self.suspects[at].trials.first()?;
-        let base = &difference.base.commit;
-        let is_before = |commit: &str| {
-            let arguments = ["merge-base", "--is-ancestor", commit, base.as_str()];
-            commit == base || difference.repository.run(&arguments).is_ok()
-        };
-        memory.known(&AskedFailure {
-            test: &first.test,
-            old_names: &[],
-            fingerprint: &Fingerprint::of(&first.outcome, &first.account),
-            commits: &is_before,
-            installed: &self.installed()?,
-        })
     }
 
     fn known_difference(&self) -> Option<Arc<Difference>> {

@@ -5,4 +5,5 @@ pub(crate) mod fingerprint;
 pub(crate) mod home;
 pub(crate) mod quiet;
 pub(crate) mod siblings;
+pub mod snapshot;
 pub mod workspace;

@@ -12,6 +12,8 @@ mod group;
 mod insert;
 mod kept;
 mod labelled;
+pub mod leftovers;
+pub mod passed;
 mod past;
 mod reading;
 mod revision;
@@ -200,7 +202,7 @@ mod tests {
         drop(Sqlite::open(&path, Missing::Make).unwrap());
         let old = Connection::open(&path).unwrap();
         old.execute_batch(
-            "DROP VIEW runs; DROP TABLE failure; DROP TABLE past; DROP TABLE fingerprint; \
+            "DROP VIEW runs; DROP TABLE leftover; DROP TABLE passed; DROP TABLE failure; DROP TABLE past; DROP TABLE fingerprint; \
              PRAGMA user_version = 2; INSERT INTO test VALUES (1, 'test_a', 0, 1); \
              INSERT INTO stream VALUES (1, 'main', ''); \
              INSERT INTO provenance VALUES (1, 1, 'abc', '', ''); \
@@ -211,5 +213,7 @@ mod tests {
         let store = Sqlite::connect_to_read(&path).unwrap();
         let runs = store.runs_of(&[1], i64::MIN, i64::MAX).unwrap();
         assert_eq!((runs.len(), runs[0].fingerprint.as_deref()), (1, None));
+        assert_eq!(store.leftovers("here").unwrap(), []);
+        assert_eq!(store.passed("shop", "unflake").unwrap(), None);
     }
 }

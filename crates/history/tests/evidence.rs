@@ -145,12 +145,16 @@ fn known(told: &[Told], names: &[&str]) -> Option<(u32, u32, i64)> {
     let folder = TempDir::new().unwrap();
     let mut store = new_store(&folder);
     add(&mut store, told);
-    let names: Vec<TestName> = names.iter().map(|test| name(test)).collect();
+    let told = |test: &&str| (name(test), FINGERPRINT.to_owned());
+    let names: Vec<(TestName, String)> = names.iter().map(told).collect();
+    ask(&store, &names)
+}
+
+fn ask(store: &Sqlite, names: &[(TestName, String)]) -> Option<(u32, u32, i64)> {
     let question = Question {
         source: "unflake",
         installed: &digest_of(b"here"),
-        names: &names,
-        fingerprint: FINGERPRINT,
+        names,
         before: 1000,
     };
     let is_wanted = |revision: &str| matches!(revision, "base" | "older");
@@ -249,6 +253,23 @@ fn runs_under_an_old_name_count_too() {
     };
     let runs = [passed(), old];
     assert_eq!(known(&runs, &["test_a", "test_old"]), Some((2, 1, 50)));
+}
+
+#[test]
+fn under_an_old_name_the_failure_has_an_old_fingerprint() {
+    let folder = TempDir::new().unwrap();
+    let mut store = new_store(&folder);
+    let old = |fingerprint| Told {
+        test: "test_old",
+        fingerprint: Some(fingerprint),
+        ..failed()
+    };
+    add(&mut store, &[old("1|failed|E|test_old:go()|"), failed()]);
+    let names = [
+        (name("test_a"), "1|failed|E|test_a:go()|".to_owned()),
+        (name("test_old"), "1|failed|E|test_old:go()|".to_owned()),
+    ];
+    assert_eq!(ask(&store, &names), Some((2, 1, 10)));
 }
 
 #[test]

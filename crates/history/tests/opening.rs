@@ -9,6 +9,8 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use unflake_history::run::TestName;
 use unflake_history::sqlite::evidence::Question;
+use unflake_history::sqlite::leftovers::Left;
+use unflake_history::sqlite::passed::{PassedFile, PassedRun};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::{Store, StoreError, digest_of};
 
@@ -59,11 +61,19 @@ fn a_store_of_the_first_version_is_brought_to_this_one_with_all_that_it_has() {
     let passes = store.passes_at("unflake", "abc", &digest_of(b"")).unwrap();
     assert_eq!(passes, []);
     drop(store);
-    assert_eq!(version(&path), 3);
+    assert_eq!(version(&path), 4);
 }
 
-/// Takes away what version 3 has and version 2 had not.
+/// Takes away what version 4 has and version 3 had not.
+fn to_version_3(store: &Connection) {
+    store
+        .execute_batch("DROP TABLE leftover; DROP TABLE passed; PRAGMA user_version = 3;")
+        .unwrap();
+}
+
+/// Takes away what later versions have and version 2 had not.
 fn to_version_2(store: &Connection) {
+    to_version_3(store);
     store
         .execute_batch(
             "DROP VIEW runs; DROP TABLE failure; DROP TABLE past; DROP TABLE fingerprint; \
@@ -113,14 +123,16 @@ fn a_store_of_the_second_version_is_brought_to_this_one_and_its_failures_stay_as
     let question = Question {
         source: "unflake",
         installed: &digest_of(b""),
-        names: &[kept_name()],
-        fingerprint: "1|failed|AssertionError||assert # == #",
+        names: &[(
+            kept_name(),
+            "1|failed|AssertionError||assert # == #".to_owned(),
+        )],
         before: 100,
     };
     assert_eq!(store.evidence(&question, &|_| true).unwrap(), None);
     assert!(store.was_tested("unflake", "abc", 100).unwrap());
     drop(store);
-    assert_eq!(version(&path), 3);
+    assert_eq!(version(&path), 4);
     let view = Connection::open(&path).unwrap();
     let words: (String, Option<String>) = view
         .query_row("SELECT signature, fingerprint FROM runs", [], |row| {
@@ -128,6 +140,50 @@ fn a_store_of_the_second_version_is_brought_to_this_one_and_its_failures_stay_as
         })
         .unwrap();
     assert_eq!(words, ("assert # == #".to_owned(), None));
+}
+
+#[test]
+fn a_store_of_the_third_version_is_brought_to_this_one() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("history.db");
+    drop(Sqlite::open(&path, Missing::Make).unwrap());
+    let old = Connection::open(&path).unwrap();
+    to_version_3(&old);
+    old.execute("INSERT INTO test VALUES (1, 'test_a', 0, 1)", [])
+        .unwrap();
+    drop(old);
+    let mut store = Sqlite::open(&path, Missing::Refuse).unwrap();
+    assert_eq!(store.tests().unwrap().len(), 1);
+    assert_eq!(store.leftovers("here").unwrap(), []);
+    let left = Left {
+        path: Some("report.xml".to_owned()),
+        first: 5,
+        last: 5,
+    };
+    store
+        .add_leftovers("here", std::slice::from_ref(&left))
+        .unwrap();
+    assert_eq!(store.leftovers("here").unwrap(), [left]);
+    assert_eq!(store.leftovers("there").unwrap(), []);
+    assert_eq!(store.passed("shop", "unflake").unwrap(), None);
+    for time in [5, 6] {
+        let file = PassedFile {
+            path: "shop.py".to_owned(),
+            digest: digest_of(b""),
+            size: 0,
+            changed: 7,
+        };
+        let run = PassedRun {
+            time,
+            installed: digest_of(b"here"),
+            tests: vec![("test_a".to_owned(), 0, true)],
+            files: vec![file],
+        };
+        store.keep_passed("shop", "unflake", &run).unwrap();
+        assert_eq!(store.passed("shop", "unflake").unwrap(), Some(run));
+    }
+    drop(store);
+    assert_eq!(version(&path), 4);
 }
 
 fn kept_name() -> TestName {

@@ -1,60 +1,61 @@
 //! What the history knows of a test before this session: how it fared at the base and before it.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use unflake_core::blame::Known;
+use unflake_core::failure::Fingerprint;
 use unflake_core::test::TestId;
-use unflake_driver::blame::memory::{AskedFailure, Memory, Recollection};
+use unflake_driver::blame::memory::{AskedFailure, LastPass, Memory, Recollection};
+use unflake_driver::git::clutter::Leftover;
 use unflake_history::dates;
 use unflake_history::run::TestName;
 use unflake_history::sqlite::evidence::Question;
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::StoreError;
 
+use super::own_files::{OwnFiles, left_behind};
 use super::whence;
 
-/// The memory of what ran in `folder` before now, from the history at `path`, which is opened at each question: others
-/// may write to it meanwhile.
-pub(crate) fn of(path: &Utf8Path, folder: &Utf8Path) -> Memory {
-    Memory::new(History::new(path, folder, dates::now()))
+/// The memory of what ran in a folder before now, from the history, which is opened at each question: others may write to
+/// it meanwhile.
+pub(crate) fn of(own: &OwnFiles) -> Memory {
+    Memory::new(History::new(own, dates::now()))
 }
 
 /// The history at a path, as far as it is about a folder.
 struct History {
-    path: Utf8PathBuf,
+    own: OwnFiles,
     source: String,
     /// This session writes too, and is no evidence about itself.
     began: i64,
 }
 
 impl History {
-    fn new(path: &Utf8Path, folder: &Utf8Path, began: i64) -> Self {
+    fn new(own: &OwnFiles, began: i64) -> Self {
         Self {
-            path: path.to_owned(),
-            source: whence::source(folder),
+            own: own.clone(),
+            source: whence::source(&own.folder),
             began,
         }
     }
 
     fn open(&self) -> Result<Sqlite, StoreError> {
-        Sqlite::open(self.path.as_std_path(), Missing::Refuse)
+        Sqlite::open(self.own.store.as_std_path(), Missing::Refuse)
     }
 
     fn read_known(&self, asked: &AskedFailure<'_>) -> Result<Option<Known>, StoreError> {
-        let to_name = |test: &TestId| TestName {
-            name: test.name().to_owned(),
-            copy: test.copy(),
-            is_own: true,
+        let to_name = |(test, fingerprint): &(TestId, Fingerprint)| {
+            let name = TestName {
+                name: test.name().to_owned(),
+                copy: test.copy(),
+                is_own: true,
+            };
+            (name, fingerprint.as_str().to_owned())
         };
-        let others = asked.old_names.iter().filter(|name| *name != asked.test);
-        let names: Vec<TestName> = std::iter::once(asked.test)
-            .chain(others)
-            .map(to_name)
-            .collect();
+        let names: Vec<(TestName, String)> = asked.names.iter().map(to_name).collect();
         let question = Question {
             source: &self.source,
             installed: &whence::installed(asked.installed),
             names: &names,
-            fingerprint: asked.fingerprint.as_str(),
             before: self.began,
         };
         let evidence = self.open()?.evidence(&question, asked.commits)?;
@@ -78,17 +79,24 @@ impl Recollection for History {
             .and_then(|store| store.was_tested(&self.source, commit, self.began));
         tested.unwrap_or_default()
     }
+
+    fn last_pass(&self, installed: &[String]) -> Option<LastPass> {
+        self.own.since_passed(installed)
+    }
+
+    fn left_behind(&self, root: &Utf8Path) -> Vec<Leftover> {
+        left_behind(&self.own.store, root)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::process::Command;
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     use tempfile::TempDir;
     use unflake_core::event::{Event, Listing};
-    use unflake_core::failure::Fingerprint;
     use unflake_core::outcome::Outcome;
     use unflake_core::trial::{Account, Birth, Fixtures, Rung, Trial, VmId};
 
@@ -127,9 +135,13 @@ mod tests {
         })
     }
 
+    fn own(store: &Utf8Path, folder: &Utf8Path) -> OwnFiles {
+        OwnFiles::new(store, folder, Vec::new(), SystemTime::now())
+    }
+
     /// Records a run of two tests, the second of which fails and passes when it runs again.
     fn record(path: &Utf8Path, folder: &Utf8Path, installed: &[String]) {
-        let mut recorder = Recorder::new(path, folder);
+        let mut recorder = Recorder::new(&own(path, folder));
         recorder.read(&Event::Listed(Listing {
             framework: "pytest 9".to_owned(),
             language: "Python 3".to_owned(),
@@ -161,12 +173,13 @@ mod tests {
         let head = git(&folder, &["rev-parse", "HEAD"]);
         let path = folder.with_file_name("history.db");
         let installed = ["pytest 9".to_owned()];
-        let memory = |began| Memory::new(History::new(&path, &folder, began));
+        let memory = |began| Memory::new(History::new(&own(&path, &folder), began));
         let known = |test: &str, message: &str, installed: &[String], began| {
             let found = memory(began).known(&AskedFailure {
-                test: &TestId::new(test),
-                old_names: &[TestId::new(test)],
-                fingerprint: &Fingerprint::of(&Outcome::Failed, &account(message)),
+                names: &[(
+                    TestId::new(test),
+                    Fingerprint::of(&Outcome::Failed, &account(message)),
+                )],
                 commits: &|commit| commit == head,
                 installed,
             });

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use anyhow::Context;
 use console::style;
@@ -18,6 +18,7 @@ use unflake_driver::vm::interrupter::Interrupter;
 use unflake_history::book::Entry;
 
 use super::next::to_candidate;
+use super::own_files::OwnFiles;
 use super::question::Question;
 use super::recorder::Recorder;
 use super::{print, table};
@@ -163,7 +164,9 @@ fn run_once(
         ..wish.clone()
     };
     let (sender, events) = channel();
-    let mut recorder = Recorder::new(store, wish.project.folder());
+    let folder = wish.project.folder();
+    let own = OwnFiles::new(store, folder, Vec::new(), SystemTime::now());
+    let mut recorder = Recorder::new(&own);
     let session = Session::new(wish, sender).map_err(RunError::from)?;
     *current.lock().expect("nobody panics with it") = Some(session.interrupter());
     match session.run() {
@@ -180,7 +183,9 @@ fn run_once(
             found = found.or(Some(trial));
         }
     }
+    let ended = SystemTime::now();
     recorder.finish()?;
+    own.keep(ended)?;
     Ok(found)
 }
 

@@ -3,12 +3,10 @@
 //! A failure waits for its verdict, or for the end. Trouble with the history is told and costs nothing else.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::process;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::event::Event;
 use unflake_core::failure::Fingerprint;
 use unflake_core::outcome::Outcome;
@@ -22,7 +20,9 @@ use unflake_history::run::{Ended, More, Provenance, Row, TestName};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::{Conditions, Refused, Source, Store, StoreError, digest_of};
 
-use super::whence;
+use super::own_files::OwnFiles;
+use super::whence::{self, Code};
+use super::whole_pass::WholePass;
 
 /// Runs are written this often, and when there are so many.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -33,10 +33,11 @@ const MESSAGE: usize = 2000;
 
 /// Writes runs into the history.
 pub(crate) struct Recorder {
-    path: PathBuf,
+    own: OwnFiles,
+    pass: WholePass,
     store: Option<Sqlite>,
     /// Git is asked while the tests already run.
-    asking: Option<JoinHandle<(Provenance, String)>>,
+    asking: Option<JoinHandle<(Code, String)>>,
     readers: Readers,
     provenance: Provenance,
     environment: String,
@@ -71,23 +72,24 @@ struct Held {
 }
 
 impl Recorder {
-    /// Begins to write into the history at `path` what runs in `folder`.
-    pub(crate) fn new(path: &Utf8Path, folder: &Utf8Path) -> Self {
-        let asked: Utf8PathBuf = folder.to_owned();
+    /// Begins to write into the history what runs in its folder.
+    pub(crate) fn new(own: &OwnFiles) -> Self {
+        let asked = own.clone();
         let (readers, done) = Readers::new();
         Self {
             readers,
-            path: path.as_std_path().to_owned(),
+            own: own.clone(),
+            pass: WholePass::default(),
             store: None,
             asking: Some(thread::spawn(move || {
-                let answer = (whence::provenance(&asked), whence::project(&asked));
+                let answer = (Code::look(&asked), whence::project(&asked.folder));
                 drop(done);
                 answer
             })),
             provenance: Provenance::default(),
             environment: String::new(),
             origin: Origin {
-                source: whence::source(folder),
+                source: whence::source(&own.folder),
                 installed: None,
                 conditions: Conditions {
                     hash_seed: whence::hash_seed(),
@@ -111,6 +113,7 @@ impl Recorder {
 
     /// Takes in one event.
     pub(crate) fn read(&mut self, event: &Event) {
+        self.pass.read(event);
         match event {
             Event::Listed(listing) => {
                 // What was run in another module had its own around it.
@@ -157,9 +160,10 @@ impl Recorder {
         waiting.sort_by_key(|run| (run.row.time, run.row.attempt));
         self.ready.append(&mut waiting);
         self.write();
-        match self.trouble {
-            Some(trouble) => Err(trouble),
-            None => Ok(()),
+        match (self.trouble, self.pass.into_passed()) {
+            (Some(trouble), _) => Err(trouble),
+            (None, Some(passed)) => self.own.keep_passed(&passed),
+            (None, None) => Ok(()),
         }
     }
 
@@ -228,7 +232,9 @@ impl Recorder {
         }
         if let Some(asking) = self.asking.take() {
             // A thread that panicked has said so; then nothing is known of the code.
-            (self.provenance, self.origin.conditions.project) = asking.join().unwrap_or_default();
+            let (code, project) = asking.join().unwrap_or_default();
+            self.provenance = code.into_provenance();
+            self.origin.conditions.project = project;
             self.provenance.environment.clone_from(&self.environment);
         }
         if let Err(trouble) = self.try_write() {
@@ -238,7 +244,7 @@ impl Recorder {
 
     fn try_write(&mut self) -> Result<(), StoreError> {
         if self.store.is_none() {
-            self.store = Some(Sqlite::open(&self.path, Missing::Make)?);
+            self.store = Some(Sqlite::open(self.own.store.as_std_path(), Missing::Make)?);
         }
         let mut batches = Vec::new();
         let mut packer = Packer::new(|batch| {

@@ -3,11 +3,13 @@
 use std::env;
 
 use camino::Utf8Path;
-use unflake_driver::git::changes::is_dirty;
+use unflake_driver::git::changes::Dirt;
 use unflake_driver::git::clutter::Clutter;
 use unflake_driver::git::repository::Repository;
 use unflake_history::run::Provenance;
 use unflake_history::store::digest_of;
+
+use super::own_files::OwnFiles;
 
 /// Variables in which CI systems name the branch: of GitHub, GitLab, Buildkite, Circle and Jenkins.
 const BRANCHES: [&str; 6] = [
@@ -28,32 +30,73 @@ const JOBS: [&str; 5] = [
     "BUILD_TAG",
 ];
 
-/// What is known of the code in a folder. What git does not say stays empty: history is no reason to fail.
-pub(crate) fn provenance(folder: &Utf8Path) -> Provenance {
-    let (mut revision, mut branch) = (String::new(), String::new());
-    if let Ok(Some(repository)) = Repository::find(folder) {
+/// What is known of the code in a folder, and what may make it another than the revision's.
+#[derive(Default)]
+pub(crate) struct Code {
+    provenance: Provenance,
+    changes: Option<(Repository, Clutter, Dirt)>,
+}
+
+impl Code {
+    /// What git says before the tests write anything. What it does not say stays empty: history is no reason to fail.
+    pub(crate) fn look(own: &OwnFiles) -> Self {
+        let mut provenance = Provenance {
+            job: first(&JOBS).unwrap_or_default(),
+            ..Provenance::default()
+        };
+        let Ok(Some(repository)) = Repository::find(&own.folder) else {
+            own.at_start();
+            return Self {
+                provenance,
+                changes: None,
+            };
+        };
         let ask = |arguments: &[&str]| {
             let answer = repository.run(arguments).ok()?;
             Some(String::from_utf8(answer).ok()?.trim().to_owned())
         };
-        revision = ask(&["rev-parse", "HEAD"]).unwrap_or_default();
+        provenance.revision = ask(&["rev-parse", "HEAD"]).unwrap_or_default();
         let here = ask(&["rev-parse", "--abbrev-ref", "HEAD"]);
-        branch = here.filter(|name| name != "HEAD").unwrap_or_default();
-        branch = first(&BRANCHES).unwrap_or(branch);
-        let is_changed = !revision.is_empty()
-            && is_dirty(&repository, "HEAD", &Clutter::default()).unwrap_or(true);
-        if is_changed {
-            // Nobody can say what these runs ran: they prove nothing about the revision or the branch.
-            revision.push('+');
-            branch.push('+');
+        let here = here.filter(|name| name != "HEAD").unwrap_or_default();
+        provenance.branch = first(&BRANCHES).unwrap_or(here);
+        if provenance.revision.is_empty() {
+            return Self {
+                provenance,
+                changes: None,
+            };
+        }
+        let clutter = own.clutter(repository.root());
+        let Ok(dirt) = Dirt::find(&repository, &clutter) else {
+            return Self {
+                provenance: dirty(provenance),
+                changes: None,
+            };
+        };
+        Self {
+            provenance,
+            changes: Some((repository, clutter, dirt)),
         }
     }
+
+    /// Where the runs come from, now that tests have run: a leftover that they wrote anew is theirs.
+    pub(crate) fn into_provenance(self) -> Provenance {
+        let is_dirty = self
+            .changes
+            .is_some_and(|(repository, clutter, dirt)| dirt.is_any(&repository, &clutter));
+        if is_dirty {
+            dirty(self.provenance)
+        } else {
+            self.provenance
+        }
+    }
+}
+
+/// Nobody can say what these runs ran: they prove nothing about the revision or the branch.
+fn dirty(provenance: Provenance) -> Provenance {
     Provenance {
-        revision,
-        branch,
-        release: String::new(),
-        environment: String::new(),
-        job: first(&JOBS).unwrap_or_default(),
+        revision: format!("{}+", provenance.revision),
+        branch: format!("{}+", provenance.branch),
+        ..provenance
     }
 }
 

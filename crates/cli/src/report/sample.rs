@@ -170,7 +170,7 @@ fn guilt() -> Blame {
     Blame {
         whose: Whose::Yours(Guilt::FailsMore),
         base: Some(Base {
-            commit: "5f3c0a1d9e7b4c2a8f6e1d0b3a9c8e7f5d4b2a10".to_owned(),
+            commit: Some("5f3c0a1d9e7b4c2a8f6e1d0b3a9c8e7f5d4b2a10".to_owned()),
             what: "where the branch left origin/main".to_owned(),
         }),
         changed_files: 3,

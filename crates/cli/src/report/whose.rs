@@ -1,7 +1,7 @@
 //! Whose failure it is, in words: the answer, what it rests on, and what would settle it.
 
 use camino::Utf8Path;
-use unflake_core::blame::{Blame, Guilt, Innocence, Open, Whose};
+use unflake_core::blame::{Base, Blame, Guilt, Innocence, Open, Whose};
 use unflake_core::change::Lines;
 use unflake_core::intersect::{How, Touch, Unknown};
 use unflake_core::sequential::Tally;
@@ -18,9 +18,7 @@ const LONGEST: usize = 160;
 /// The answer in a sentence.
 pub(crate) fn answer(finding: &Finding) -> Option<String> {
     let blame = finding.blame.as_deref()?;
-    let commit = blame.base.as_ref().map_or("the base", |base| {
-        base.commit.get(..10).unwrap_or(&base.commit)
-    });
+    let commit = blame.base.as_ref().map_or("the base", short);
     Some(match &blame.whose {
         Whose::Yours(Guilt::NewTest) => format!("YOURS: the base, {commit}, has no such test"),
         Whose::Yours(Guilt::FailsMore) => format!(
@@ -52,15 +50,22 @@ pub(crate) fn answer(finding: &Finding) -> Option<String> {
             "NOT YOURS: nothing that changed since {commit} had been opened when it failed, and it has \
              passed since"
         ),
-        Whose::NotYours(Innocence::NothingChanged) => {
-            "NOT YOURS: this very commit was tested before".to_owned()
-        }
+        Whose::NotYours(Innocence::NothingChanged) => match blame.base.as_ref() {
+            Some(base) if base.commit.is_none() => {
+                "NOT YOURS: nothing differs from the last run that passed".to_owned()
+            }
+            Some(_) | None => "NOT YOURS: this very commit was tested before".to_owned(),
+        },
         Whose::NotKnown(open) => format!("NOT KNOWN WHOSE: {}", why_open(open, blame)),
     })
 }
 
 fn why_open(open: &Open, blame: &Blame) -> String {
     match open {
+        Open::NoRepository if blame.base.is_some() && blame.changed_files > 0 => {
+            "the base, the last run that passed, is known by the digests of its files only"
+                .to_owned()
+        }
         Open::NoRepository => "the project is in no git repository".to_owned(),
         Open::NoBase { why, .. } => format!("there is no base to compare with ({why})"),
         Open::NotAsked => "nothing was run at the base".to_owned(),
@@ -97,6 +102,12 @@ fn why_open(open: &Open, blame: &Blame) -> String {
         Open::NotSettled => format!(
             "it failed {} at the base, which tells nothing",
             both_sides(blame)
+        ),
+        Open::TooRare { known, .. } => format!(
+            "the history knows it by {} of {} runs, and {} here do not tell whether it is as rare now",
+            known.failures,
+            known.runs,
+            blame.here.runs()
         ),
         Open::Unseen => format!(
             "it failed {} at the base, but was not seen to use your change",
@@ -138,6 +149,10 @@ pub(crate) fn settle(finding: &Finding) -> Option<String> {
         Open::AnotherFailure { .. } | Open::NotSettled | Open::Unseen => {
             "runs of the base in the history: `unflake run` on it, in CI for example".to_owned()
         }
+        Open::TooRare { needs, .. } => match needs {
+            Some(runs) => format!("{runs} runs here in which it does not fail"),
+            None => "more runs here than are ever made".to_owned(),
+        },
         Open::Unexamined => reruns(finding.verdict).to_owned(),
         Open::OldReport | Open::OtherMachine => "a report of this very code and machine".to_owned(),
     };
@@ -171,9 +186,12 @@ pub(crate) fn evidence(blame: &Blame) -> Vec<String> {
     let Some(base) = &blame.base else {
         return Vec::new();
     };
-    let commit = base.commit.get(..10).unwrap_or(&base.commit);
+    let commit = short(base);
     let files = plural(blame.changed_files, "file differs", "files differ");
-    let mut lines = vec![format!("{files} from {commit} ({})", base.what)];
+    let mut lines = vec![match &base.commit {
+        Some(_) => format!("{files} from {commit} ({})", base.what),
+        None => format!("{files} from {}", base.what),
+    }];
     let intersection = &blame.intersection;
     let touches: Vec<String> = intersection.touches.iter().map(describe_touch).collect();
     let unknowns = intersection.unknowns.iter();
@@ -206,6 +224,14 @@ pub(crate) fn evidence(blame: &Blame) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// The base in few words.
+fn short(base: &Base) -> &str {
+    let commit = base.commit.as_deref();
+    commit.map_or("the last run that passed", |commit| {
+        commit.get(..10).unwrap_or(commit)
+    })
 }
 
 /// The first of many lines, and how many the others are.

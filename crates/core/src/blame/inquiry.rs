@@ -5,23 +5,14 @@ mod looks;
 
 use std::collections::BTreeMap;
 
+use super::agreement::Recalled;
 use super::question::{BaseEnvironment, Ended, Ground, Heard, Listed, Side, Step};
 use super::runs::{Runs, add_missing, partner};
 use super::two_sample::{Pairs, fails_more_here, fails_there_too};
-use super::{Guilt, Innocence, Known, Open, Whose};
+use super::{Guilt, Innocence, Open, Whose};
 use crate::failure::Fingerprint;
 use crate::intersect::Intersection;
-use crate::quantify::binomial::highest_rate;
-use crate::quantify::sample::Sample;
-use crate::sequential::{Tally, chance_of};
-
-/// What the history was asked, and what it knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Recalled {
-    NotYet,
-    Nothing,
-    Failure(Known),
-}
+use crate::sequential::Tally;
 
 /// How many pairs of runs are made at the most.
 const MOST_PAIRS: u32 = 300;
@@ -111,10 +102,9 @@ impl Inquiry {
             Heard::BaseCannotRun { why } => self.cannot_run = Some(Open::BaseCannotRun { why }),
             Heard::BaseTooSlow { why } => self.cannot_run = Some(Open::BaseTooSlow { why }),
             Heard::BaseEnvironment(environment) => self.base_environment = environment,
+            Heard::BaseIsDigests => self.cannot_run = Some(Open::NoRepository),
             Heard::BaseUnwanted => self.cannot_run = Some(Open::NotAsked),
-            Heard::Recalled(known) => {
-                self.recalled = known.map_or(Recalled::Nothing, Recalled::Failure);
-            }
+            Heard::Recalled(known) => self.recalled = Recalled::of(known),
             Heard::TimeIsOver => self.is_over = true,
             Heard::Ran { side, ended, used } => self.hear_run(side, ended, used),
         }
@@ -147,13 +137,11 @@ impl Inquiry {
         if environment.is_empty() && !deletes && self.is_untouched_at_failure() {
             return Step::Conclude(Whose::NotYours(Innocence::UntouchedAtFailure));
         }
-        let recalled = match self.recalled {
-            Recalled::NotYet => return Step::Recall,
-            Recalled::Nothing => None,
-            Recalled::Failure(known) => Some(known),
-        };
+        if self.recalled == Recalled::NotYet {
+            return Step::Recall;
+        }
         if let Some(open) = self.no_base() {
-            return self.without_base(open, recalled, deletes);
+            return self.without_base(open, deletes);
         }
         let listed = match self.listed {
             None if self.is_over => return Step::Conclude(Whose::NotKnown(Open::Budget)),
@@ -166,35 +154,41 @@ impl Inquiry {
         if self.wants_watching() {
             return Step::Run(Side::HereWatched);
         }
-        let is_same_order = !listed.orders_differ && !listed.loses_tests;
-        if is_same_order && self.is_untouched_shown() {
+        if self.has_same_order() && self.is_untouched_shown() {
             return self.acquit(Innocence::Untouched);
         }
         if fails_more_here(self.for_guilt) {
             return self.accuse(listed.orders_differ);
         }
+        self.weigh(environment)
+    }
+
+    /// Whether the failures on both sides, or those in the history, excuse it.
+    fn weigh(&self, environment: &[String]) -> Step {
         let pairs = self.for_guilt.runs();
         let may_match = self.unmatched().is_some() && pairs < HOPELESS && !self.is_over;
-        let is_seen = self.watched.runs() > 0;
-        if is_seen && fails_there_too(self.for_innocence) && !may_match {
-            // Only a run that is watched shows that it was one of the base.
-            if self.watched_at_base == 0 {
-                return match (self.is_over, self.is_given_up()) {
-                    (true, _) => Step::Conclude(Whose::NotKnown(Open::Budget)),
-                    (false, true) => Step::Conclude(Whose::NotKnown(Open::NotSettled)),
-                    (false, false) => Step::Run(Side::BaseWatched),
-                };
-            }
-            return self.at_base(environment);
-        }
-        if let Some(known) = recalled.filter(|known| self.agrees_with(known)) {
+        if let Some(known) = self.recalled.agreed(&self.here).filter(|_| !may_match) {
             return self.acquit(Innocence::InHistory(known));
         }
-        let is_hopeless = pairs >= HOPELESS && self.here.alike + self.base.alike == 0;
+        let may_agree = !self.is_over && self.recalled.may_agree(&self.here);
+        let is_seen = self.watched.runs() > 0;
+        if is_seen && fails_there_too(self.for_innocence) && !may_match {
+            let step = self.excuse_by_base(environment);
+            let has_moved = matches!(
+                step,
+                Step::Conclude(Whose::NotKnown(Open::EnvironmentMoved { .. }))
+            );
+            if !has_moved || !may_agree {
+                return step;
+            }
+        }
+        let is_at_end = self.is_in_vain() || pairs >= MOST_PAIRS || self.is_given_up();
         if self.is_over {
             Step::Conclude(Whose::NotKnown(Open::Budget))
-        } else if is_hopeless || pairs >= MOST_PAIRS || self.is_given_up() {
-            Step::Conclude(Whose::NotKnown(Open::NotSettled))
+        } else if is_at_end && may_agree {
+            Step::Run(Side::Here)
+        } else if is_at_end {
+            Step::Conclude(Whose::NotKnown(self.recalled.unsettled(&self.here)))
         } else {
             Step::Run(self.side_of_next(pairs))
         }
@@ -211,6 +205,26 @@ impl Inquiry {
             (None, None) if base_begins => Side::Base,
             (None, Some(_) | None) => Side::Here,
         }
+    }
+
+    /// What the failures at the base say, if they suffice.
+    fn excuse_by_base(&self, environment: &[String]) -> Step {
+        // Only a run that is watched shows that it was one of the base.
+        if self.watched_at_base > 0 {
+            return self.at_base(environment);
+        }
+        match (self.is_over, self.is_given_up()) {
+            (true, _) => Step::Conclude(Whose::NotKnown(Open::Budget)),
+            (false, true) => Step::Conclude(Whose::NotKnown(Open::NotSettled)),
+            (false, false) => Step::Run(Side::BaseWatched),
+        }
+    }
+
+    /// Whether neither side has failed alike in many pairs, so that no more are made.
+    fn is_in_vain(&self) -> bool {
+        let (guilt, innocence) = (self.for_guilt, self.for_innocence);
+        let alike = guilt.both + guilt.here + innocence.both + innocence.base;
+        guilt.runs() >= HOPELESS && alike == 0
     }
 
     /// Whether runs do not come about any more, although some did.
@@ -247,7 +261,11 @@ impl Inquiry {
         match side {
             Side::Here => {
                 self.here.add(&ended);
-                self.waiting_here = partner(ended, self.waiting_here.take());
+                // Where pairs are in vain, later runs here get no partner: to pair the first that fails would be to
+                // select it.
+                if !self.is_in_vain() {
+                    self.waiting_here = partner(ended, self.waiting_here.take());
+                }
             }
             Side::Base => {
                 self.base.add(&ended);
@@ -283,6 +301,12 @@ impl Inquiry {
             .add(is_failure(&here), base == Ended::Alike);
     }
 
+    /// Whether the base, as far as it was listed, runs the same tests before it.
+    fn has_same_order(&self) -> bool {
+        let differs = |listed: &Listed| listed.orders_differ || listed.loses_tests;
+        !self.listed.as_ref().is_some_and(differs)
+    }
+
     /// Why the base tells nothing, if it does not.
     fn no_base(&self) -> Option<Open> {
         let is_strange =
@@ -296,11 +320,12 @@ impl Inquiry {
 
     /// Without a base only the history can tell, and a run that used nothing that changed; that takes one that fails.
     /// Where a file is gone, nobody knows what its tests did for others.
-    fn without_base(&self, open: Open, recalled: Option<Known>, deletes: bool) -> Step {
-        if let Some(known) = recalled.filter(|known| self.agrees_with(known)) {
+    fn without_base(&self, open: Open, deletes: bool) -> Step {
+        if let Some(known) = self.recalled.agreed(&self.here) {
             return self.acquit(Innocence::InHistory(known));
         }
-        let may_be_untouched = self.has_passed && self.used.is_disjoint() && !deletes;
+        let is_same_order = self.has_same_order() && !deletes;
+        let may_be_untouched = self.has_passed && self.used.is_disjoint() && is_same_order;
         if may_be_untouched && self.is_untouched_shown() {
             return self.acquit(Innocence::Untouched);
         }
@@ -308,9 +333,7 @@ impl Inquiry {
         if may_be_untouched && watched < MOST_ALONE && !self.is_over {
             return Step::Run(Side::HereWatched);
         }
-        let is_known = recalled.is_some_and(|known| known.failures > 0);
-        let is_worth_it = self.here.total() + self.here.not_run < HOPELESS && !self.is_over;
-        if is_known && is_worth_it {
+        if !self.is_over && self.recalled.may_agree(&self.here) {
             return Step::Run(Side::Here);
         }
         Step::Conclude(Whose::NotKnown(open))
@@ -347,34 +370,7 @@ impl Inquiry {
             Step::Conclude(Whose::NotKnown(Open::EnvironmentMoved { files, why }))
         }
     }
-
-    /// Whether the later runs here agree with the rate that the history knows: they are not seen to fail more often (5 %),
-    /// and they exclude, at 5 %, that it fails more than three times as often, or in more than a tenth of all runs if
-    /// that is more.
-    fn agrees_with(&self, known: &Known) -> bool {
-        let there = Tally {
-            hits: known.failures,
-            misses: known.runs.saturating_sub(known.failures),
-        };
-        let here = Tally {
-            hits: self.here.alike + self.here.otherwise,
-            misses: self.here.passed,
-        };
-        let sample = Sample::new(u64::from(here.hits), u64::from(here.runs()));
-        let is_known = there.hits > 0 && there.runs() >= LEAST_KNOWN;
-        let is_tried = here.runs() >= LEAST_HERE;
-        is_known
-            && is_tried
-            && highest_rate(sample, 0.05) <= (3.0 * there.rate()).max(RARE)
-            && chance_of(there, here) > 0.05
-    }
 }
-
-/// How many runs the history must know, and how many must be made here, before they are held against each other.
-const LEAST_KNOWN: u32 = 5;
-const LEAST_HERE: u32 = 10;
-/// A rate of failures that reruns cannot tell from none: what is rarer is left to the history.
-const RARE: f64 = 0.1;
 
 #[cfg(test)]
 #[path = "at_failure.rs"]
@@ -388,6 +384,9 @@ mod plain_runs;
 #[cfg(test)]
 #[path = "property.rs"]
 mod property;
+#[cfg(test)]
+#[path = "remembered.rs"]
+mod remembered;
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;

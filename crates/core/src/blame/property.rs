@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::tests::{fails_with, touched, unseen};
 use super::*;
+use crate::blame::Known;
 
 fn ended() -> impl Strategy<Value = Ended> {
     prop_oneof![

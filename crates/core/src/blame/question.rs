@@ -77,6 +77,8 @@ pub enum Heard {
     BaseUnwanted,
     /// The environment in which the base runs.
     BaseEnvironment(BaseEnvironment),
+    /// The base is known by the digests of its files only.
+    BaseIsDigests,
     /// A run.
     Ran {
         /// Where.

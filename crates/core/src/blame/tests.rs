@@ -1,6 +1,7 @@
 //! What the technique concludes from planted sequences of runs.
 
 use super::*;
+use crate::blame::Known;
 use crate::change::ChangeKind;
 use crate::failure::Fingerprint;
 use crate::intersect::{How, Touch, Unknown};
@@ -105,7 +106,7 @@ pub(super) fn never(_: u32) -> Ended {
     Ended::Passed
 }
 
-fn every_third(run: u32) -> Ended {
+pub(super) fn every_third(run: u32) -> Ended {
     if run.is_multiple_of(3) {
         Ended::Alike
     } else {
@@ -259,60 +260,6 @@ fn an_order_that_breaks_the_base_too_was_exposed_by_the_change() {
     };
     let (whose, _) = other.ask(changed(), true);
     assert_eq!(whose, Whose::Yours(Guilt::FailsMore));
-}
-
-#[test]
-fn a_rare_flake_that_the_history_knows_is_not_yours_and_one_that_fails_often_now_is() {
-    let known = Some(Known {
-        runs: 500,
-        failures: 10,
-        last: 0,
-    });
-    let rare = Paper {
-        known,
-        ..Paper::new(never, never)
-    };
-    let (whose, runs) = rare.ask(changed(), true);
-    assert!(matches!(whose, Whose::NotYours(Innocence::InHistory(_))));
-    assert_eq!(
-        runs,
-        57 + 7,
-        "29 passes exclude a tenth at 5 %; some more are watched"
-    );
-    let often = Paper {
-        known,
-        ..Paper::new(every_third, never)
-    };
-    let (whose, _) = often.ask(changed(), true);
-    assert_eq!(whose, Whose::Yours(Guilt::FailsMore));
-}
-
-#[test]
-fn a_coin_that_the_history_knows_needs_no_base() {
-    let known = Known {
-        runs: 6,
-        failures: 2,
-        last: 0,
-    };
-    let ask = |ends: fn(u32) -> Ended| {
-        let mut inquiry = Inquiry::new(changed(), true);
-        inquiry.hear(Heard::Recalled(Some(known)));
-        inquiry.hear(Heard::BaseUnwanted);
-        let mut runs = 0;
-        while let Step::Run(side) = inquiry.next() {
-            runs += 1;
-            inquiry.hear(Heard::Ran {
-                side,
-                ended: ends(runs),
-                used: (side == Side::HereWatched).then(touched),
-            });
-        }
-        inquiry.next()
-    };
-    let known = Step::Conclude(Whose::NotYours(Innocence::InHistory(known)));
-    assert_eq!(ask(every_third), known);
-    let open = Step::Conclude(Whose::NotKnown(Open::NotAsked));
-    assert_eq!(ask(always), open, "two of six there, and always here");
 }
 
 #[test]

@@ -107,10 +107,13 @@ impl Session {
         difference: &Difference,
         limit: &Limit,
     ) -> Result<Result<Base, Unready>, Halt> {
-        let (repository, commit) = (&difference.repository, &difference.base.commit);
-        let siblings = Siblings::of(repository.root().as_std_path(), Some(self.began));
+        let Some(git) = difference.git.as_ref() else {
+            let why = "only the digests of its files are known".to_owned();
+            return Ok(Err(Unready::CannotRun(why)));
+        };
+        let siblings = Siblings::of(difference.root.as_std_path(), Some(self.began));
         let surround = |tree: &Utf8Path| siblings.link_beside(tree.as_std_path());
-        let tree = match BaseTree::check_out(repository, commit, &surround) {
+        let tree = match BaseTree::check_out(&git.repository, &git.commit, &surround) {
             Ok(tree) => tree,
             Err(error) => return Ok(Err(Unready::CannotRun(chain(&error)))),
         };
@@ -140,8 +143,7 @@ impl Session {
                 }
             }
             Project::Pytest(project) => {
-                let project =
-                    project.moved(difference.repository.root(), tree.path(), iter::empty());
+                let project = project.moved(&difference.root, tree.path(), iter::empty());
                 let place = environment::Place {
                     project: &project,
                     difference,

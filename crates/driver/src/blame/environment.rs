@@ -96,7 +96,7 @@ impl Place<'_> {
             let text = text.map_err(|_| format!("{path} is not {what}"))?;
             Requirements::read(path, &text).ok_or_else(|| format!("{path} is not understood"))
         };
-        let root = self.difference.repository.root();
+        let root = &self.difference.root;
         Ok((
             read(self.tree.path(), "at the base")?,
             read(root, "here any more")?,

@@ -5,12 +5,11 @@ use std::fs;
 
 use camino::Utf8Path;
 use unflake_core::test::TestId;
-use unflake_core::trial::Trial;
+use unflake_core::trial::Account;
 
-use super::side::Side;
+use crate::framework::project::{Place, Project};
 use crate::git::difference::Difference;
 use crate::git::repository::Repository;
-use crate::git::worktree::BaseTree;
 
 /// The old paths of the files that git sees as moved, by their new ones.
 pub(crate) fn moved_files(repository: &Repository, commit: &str) -> BTreeMap<String, String> {
@@ -34,138 +33,132 @@ pub(crate) fn moved_files(repository: &Repository, commit: &str) -> BTreeMap<Str
         .collect()
 }
 
-/// A test's name at the base, if it is not the one that it has now.
-pub(crate) fn old_name(
-    test: &TestId,
-    tests_root: &Utf8Path,
-    difference: &Difference,
-    side: &Side,
-    tree: &BaseTree,
-) -> Option<TestId> {
-    let root = difference.repository.root();
-    let (file, rest) = test.name().split_once("::")?;
-    let inside = tests_root.join(file);
-    let inside = inside.strip_prefix(root).ok()?.as_str();
-    let old_inside = difference.moved.get(inside).map_or(inside, String::as_str);
-    let prefix = tests_root.strip_prefix(root).ok()?;
-    let old_file = Utf8Path::new(old_inside).strip_prefix(prefix).ok()?;
-    let same = TestId::copy_of(&format!("{old_file}::{rest}"), test.copy());
-    if side.lists(&same) {
-        return Some(same);
+/// What tells what a test was called at the base.
+pub(crate) struct Renames<'a> {
+    pub(crate) project: &'a Project,
+    /// The folder that ids begin in.
+    pub(crate) tests_root: &'a Utf8Path,
+    pub(crate) difference: &'a Difference,
+}
+
+impl Renames<'_> {
+    /// The names that a test may have had, the likelier first: in the old file, and as the function that is gone and
+    /// had its body. `then` reads a file at the base, by its path in the repository.
+    pub(crate) fn old_names(
+        &self,
+        test: &TestId,
+        then: impl FnOnce(&str) -> Option<String>,
+    ) -> Vec<TestId> {
+        let Some((place, inside, old)) = self.old_source(test) else {
+            return Vec::new();
+        };
+        let called = |function: &str| {
+            let source = self.difference.root.join(&old);
+            let function = function.to_owned();
+            self.project
+                .id_at(test, self.tests_root, &Place { source, function })
+        };
+        let mut names: Vec<TestId> = Vec::new();
+        if inside != old {
+            names.extend(called(&place.function));
+        }
+        let now = fs::read_to_string(&place.source).ok();
+        if let (Some(now), Some(then)) = (now, then(&old)) {
+            let functions = |source: &str| self.project.functions(source);
+            let old = old_function(&place.function, &functions(&now), &functions(&then));
+            names.extend(old.and_then(|old| called(&old)));
+        }
+        names
     }
-    // The function itself has another name there, and the same body.
-    let now = fs::read_to_string(root.join(inside)).ok()?;
-    let then = fs::read_to_string(tree.path().join(old_inside)).ok()?;
-    let (plain, parameters) = rest.find('[').map_or((rest, ""), |at| rest.split_at(at));
-    let (class, function) = plain.rsplit_once("::").map_or(("", plain), |pair| pair);
-    let old = old_function(function, &now, &then)?;
-    let class = if class.is_empty() {
-        String::new()
-    } else {
-        format!("{class}::")
-    };
-    let old = TestId::copy_of(
-        &format!("{old_file}::{class}{old}{parameters}"),
-        test.copy(),
-    );
-    side.lists(&old).then_some(old)
+
+    /// The name that a test of a moved file had in the old one.
+    pub(crate) fn name_in_old_file(&self, test: &TestId) -> Option<TestId> {
+        let (place, inside, old) = self.old_source(test)?;
+        if inside == old {
+            return None;
+        }
+        let place = Place {
+            source: self.difference.root.join(old),
+            ..place
+        };
+        self.project.id_at(test, self.tests_root, &place)
+    }
+
+    /// Where a test stands, and the paths of its source in the repository, now and at the base.
+    fn old_source(&self, test: &TestId) -> Option<(Place, String, String)> {
+        let place = self.project.place_of(test, self.tests_root)?;
+        let root = &self.difference.root;
+        let inside = place.source.strip_prefix(root).ok()?.to_string();
+        let old = self.difference.moved.get(&inside);
+        let old = old.unwrap_or(&inside).clone();
+        Some((place, inside, old))
+    }
 }
 
-/// The name that a test of a moved file had in the old one.
-pub(crate) fn name_in_old_file(
-    test: &TestId,
-    tests_root: &Utf8Path,
-    difference: &Difference,
-) -> Option<TestId> {
-    let root = difference.repository.root();
-    let (file, rest) = test.name().split_once("::")?;
-    let inside = tests_root.join(file);
-    let old = difference
-        .moved
-        .get(inside.strip_prefix(root).ok()?.as_str())?;
-    let old = root.join(old);
-    let old = old.strip_prefix(tests_root).ok()?;
-    Some(TestId::copy_of(&format!("{old}::{rest}"), test.copy()))
-}
-
-/// A trial at the base as one of the test under the name that it has now: its own function is among its frames.
-pub(crate) fn under_new_name(mut trial: Trial, test: &TestId) -> Trial {
-    let function = |test: &TestId| {
-        let name = test.name().rsplit("::").next().unwrap_or_default();
-        let name = name.split('[').next().unwrap_or(name);
-        name.to_owned()
-    };
-    let (old, new) = (function(&trial.test), function(test));
-    for frame in &mut trial.account.frames {
-        if frame.function == old {
-            frame.function.clone_from(&new);
+/// An account of a test under one name as one of it under another: its own functions are among its frames.
+pub(crate) fn under_name(
+    mut account: Account,
+    project: &Project,
+    (old, new): (&TestId, &TestId),
+) -> Account {
+    if old == new {
+        return account;
+    }
+    for frame in &mut account.frames {
+        if let Some(function) = project.in_frames(&frame.function, old, new) {
+            frame.function = function;
         }
     }
-    trial
+    account
 }
 
-/// The name of the one function that is gone and had the body that this one has now.
-fn old_function(function: &str, now: &str, then: &str) -> Option<String> {
-    let (now, then) = (functions(now), functions(then));
-    let body = now.iter().find(|(name, _)| name == function)?.1.clone();
+/// The name of the one function that is gone and had the body that this one has now; `None` for one that was there.
+fn old_function(
+    function: &str,
+    now: &[(String, String)],
+    then: &[(String, String)],
+) -> Option<String> {
+    let (_, body) = now.iter().find(|(name, _)| name == function)?;
+    if then.iter().any(|(name, _)| name == function) {
+        return None;
+    }
     let is_gone = |name: &String| now.iter().all(|(one, _)| one != name);
     let mut same = then
         .iter()
-        .filter(|(name, text)| *text == body && is_gone(name));
+        .filter(|(name, text)| text == body && is_gone(name));
     let (old, _) = same.next()?;
     same.next().is_none().then(|| old.clone())
-}
-
-/// The functions of a Python source, each with its text without its own name.
-fn functions(source: &str) -> Vec<(String, String)> {
-    let lines: Vec<&str> = source.lines().collect();
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let mut found = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
-        let trimmed = line.trim_start();
-        let head = trimmed
-            .strip_prefix("def ")
-            .or_else(|| trimmed.strip_prefix("async def "));
-        let Some((name, rest)) = head.and_then(|head| head.split_once('(')) else {
-            continue;
-        };
-        let depth = indent(line);
-        let more = lines[at + 1..].iter();
-        let inner = more.take_while(|next| next.trim().is_empty() || indent(next) > depth);
-        let inner: Vec<&str> = inner
-            .map(|next| next.trim_end())
-            .filter(|next| !next.is_empty())
-            .collect();
-        found.push((
-            name.trim().to_owned(),
-            format!("({rest}\n{}", inner.join("\n")),
-        ));
-    }
-    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::framework::pytest::names::functions;
 
     const THEN: &str =
         "def test_a():\n    assert 1\n\n\ndef test_b(x):\n    y = x\n\n    assert y\n";
 
+    fn old(function: &str, now: &str) -> Option<String> {
+        old_function(function, &functions(now), &functions(THEN))
+    }
+
     #[test]
     fn a_function_with_another_name_and_the_same_body_is_the_same() {
         let now = "import os\n\ndef test_a():\n    assert 1\n\ndef test_renamed(x):\n    y = x\n    assert y\n";
-        assert_eq!(
-            old_function("test_renamed", now, THEN),
-            Some("test_b".to_owned())
-        );
-        assert_eq!(old_function("test_a", now, THEN), None, "it is still there");
+        assert_eq!(old("test_renamed", now), Some("test_b".to_owned()));
+        assert_eq!(old("test_a", now), None, "it is still there");
     }
 
     #[test]
     fn a_copy_and_another_body_are_new_tests() {
         let copy = format!("{THEN}\ndef test_c(x):\n    y = x\n    assert y\n");
-        assert_eq!(old_function("test_c", &copy, THEN), None);
-        let other = "def test_c(x):\n    assert x\n";
-        assert_eq!(old_function("test_c", other, THEN), None);
+        assert_eq!(old("test_c", &copy), None);
+        assert_eq!(old("test_c", "def test_c(x):\n    assert x\n"), None);
+    }
+
+    #[test]
+    fn a_function_that_was_there_has_no_old_name_although_it_has_the_body_of_another() {
+        let now = "def test_a():\n    y = x\n    assert y\n";
+        assert_eq!(old("test_a", now), None);
     }
 }

@@ -1,5 +1,7 @@
 //! The runs that the question takes: a suspect in its order here, and at the base in the base's own.
 
+use std::fs;
+
 use camino::Utf8PathBuf;
 use unflake_core::blame::question::{Ended, Heard, Listed, Side as Where};
 use unflake_core::change::ChangeKind;
@@ -10,7 +12,7 @@ use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, Trial};
 use unflake_core::usage::FileUse;
 
-use super::renames;
+use super::renames::{Renames, under_name};
 use super::side::{self, Made, Side, Written};
 use super::sides::Sides;
 use crate::git::worktree::BaseTree;
@@ -95,7 +97,7 @@ impl Session {
         let Some(difference) = self.known_difference() else {
             return false;
         };
-        let root = difference.repository.root();
+        let root = &difference.root;
         let path = self.path_of(at);
         let mut changes = difference.changes.iter().map(|change| &change.file);
         changes.any(|file| {
@@ -117,7 +119,14 @@ impl Session {
         }
         let (difference, tree) = (self.known_difference()?, self.base_tree()?);
         let root = Utf8PathBuf::from(&self.listed().root);
-        renames::old_name(test, &root, &difference, side, tree)
+        let renames = Renames {
+            project: &self.home.project,
+            tests_root: &root,
+            difference: &difference,
+        };
+        let then = |path: &str| fs::read_to_string(tree.path().join(path)).ok();
+        let names = renames.old_names(test, then);
+        names.into_iter().find(|name| side.lists(name))
     }
 
     /// The tests that ran before a suspect, without those that a side lacks.
@@ -129,7 +138,12 @@ impl Session {
             if side.lists(&one) {
                 return Some(one);
             }
-            let old = renames::name_in_old_file(&one, &root, difference.as_deref()?)?;
+            let renames = Renames {
+                project: &self.home.project,
+                tests_root: &root,
+                difference: difference.as_deref()?,
+            };
+            let old = renames.name_in_old_file(&one)?;
             side.lists(&old).then_some(old)
         });
         before.collect()
@@ -167,7 +181,9 @@ impl Session {
                 });
             }
         };
-        let trial = renames::under_new_name(trial, &self.suspects[at].test);
+        let names = (&trial.test, &self.suspects[at].test);
+        let account = under_name(trial.account.clone(), &self.home.project, names);
+        let trial = Trial { account, ..trial };
         let ended = self.ended(at, seat.is_base, &trial);
         let test = self.suspects[at].test.clone();
         let rung = if seat.is_base {
@@ -241,7 +257,7 @@ impl Session {
         let (Some(difference), Some(side)) = (self.known_difference(), side) else {
             return found;
         };
-        let Ok(facts) = side.facts(written, difference.repository.root()) else {
+        let Ok(facts) = side.facts(written, &difference.root) else {
             found.unknowns.push(Unknown::NotWatched);
             return found;
         };

@@ -60,7 +60,7 @@ pub(crate) fn interpreter_in(folder: &Utf8Path, top: &Utf8Path) -> Option<Utf8Pa
 pub(crate) fn environment(made: Option<&Utf8Path>, difference: &Difference) -> BaseEnvironment {
     let shared = made.map_or_else(
         || Some("its setup made no .venv in the checkout".to_owned()),
-        |python| shares_packages(python, difference.repository.root()),
+        |python| shares_packages(python, &difference.root),
     );
     let changed = difference.changes.iter().map(|change| &change.file.path);
     let settled = changed.filter(|path| shared.is_none() && says_installed(path));

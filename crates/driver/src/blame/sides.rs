@@ -126,7 +126,7 @@ impl Session {
     fn open_base(&self, project: Project, seat: Seat) -> Result<Result<Side, Unready>, Halt> {
         let difference = self.known_difference();
         let difference = difference.expect("only where there is a base");
-        let root = difference.repository.root().to_owned();
+        let root = difference.root.clone();
         let site = Site {
             project,
             away_from: Some(&root),

@@ -95,13 +95,16 @@ impl Session {
         difference: &Difference,
         tree: Option<&Utf8Path>,
     ) -> Result<BTreeSet<String>, GitError> {
-        let root = difference.repository.root();
+        let Some(git) = &difference.git else {
+            return Ok(difference.left.clone());
+        };
+        let root = git.repository.root();
         let against = self.wish.against.as_ref();
         let reports = against.map_or(&[][..], |against| &against.reports);
         let clutter = Clutter::new(root, reports, None);
         let listed = ["ls-files", "-z", "--others"];
         let listed = [&listed[..], &NAMES, &BUILT].concat();
-        let listed = difference.repository.run(&listed)?;
+        let listed = git.repository.run(&listed)?;
         let names = listed.split(|byte| *byte == 0).filter(|it| !it.is_empty());
         let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
         let is_older = |name: &String| {

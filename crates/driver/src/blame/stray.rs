@@ -30,7 +30,7 @@ impl Session {
         let Changes::Known(difference) = &self.changes else {
             return Vec::new();
         };
-        let root = difference.repository.root();
+        let root = &difference.root;
         let tree = self.base_tree();
         let there = tree
             .zip(base)

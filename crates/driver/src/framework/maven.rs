@@ -10,6 +10,7 @@ mod compile;
 pub mod debugger;
 mod inputs;
 pub mod module;
+pub(crate) mod names;
 mod nearby;
 
 use std::fs;

@@ -12,6 +12,15 @@ use crate::framework::pytest;
 use crate::framework::pytest::Setup;
 use crate::protocol::messages::{Collected, Command};
 
+/// Where a test stands: what two versions of it may have in common under different ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Its source, as a whole path.
+    pub(crate) source: Utf8PathBuf,
+    /// Its function.
+    pub(crate) function: String,
+}
+
 /// A project that is tested.
 #[derive(Clone, Debug)]
 pub enum Project {
@@ -59,6 +68,39 @@ impl Project {
         match self {
             Self::Pytest(project) => project.hash_seed.vary(process, seed),
             Self::Maven(_) => {}
+        }
+    }
+
+    /// Where a test stands, if the folder that ids begin in is `root`; `None` if its id does not say it.
+    pub(crate) fn place_of(&self, test: &TestId, root: &Utf8Path) -> Option<Place> {
+        match self {
+            Self::Pytest(_) => pytest::names::place_of(test, root),
+            Self::Maven(project) => maven::names::place_of(test, &project.module.sources),
+        }
+    }
+
+    /// The id that a test would have at another place.
+    pub(crate) fn id_at(&self, test: &TestId, root: &Utf8Path, place: &Place) -> Option<TestId> {
+        match self {
+            Self::Pytest(_) => pytest::names::id_at(test, root, place),
+            Self::Maven(project) => maven::names::id_at(test, &project.module.sources, place),
+        }
+    }
+
+    /// What a function among the frames of a test is called where the test has another id; `None` if it is not the
+    /// test's own.
+    pub(crate) fn in_frames(&self, frame: &str, old: &TestId, new: &TestId) -> Option<String> {
+        match self {
+            Self::Pytest(_) => pytest::names::in_frames(frame, old, new),
+            Self::Maven(_) => maven::names::in_frames(frame, old, new),
+        }
+    }
+
+    /// The functions of a source of tests, each with its text without its own name.
+    pub(crate) fn functions(&self, source: &str) -> Vec<(String, String)> {
+        match self {
+            Self::Pytest(_) => pytest::names::functions(source),
+            Self::Maven(_) => maven::names::functions(source),
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod blocks;
 pub mod hash_seed;
 pub mod interpreter;
+pub(crate) mod names;
 pub(crate) mod requirements;
 
 use std::fs;

@@ -13,7 +13,7 @@ use std::process::Stdio;
 use camino::Utf8Path;
 use unflake_core::change::{ChangeKind, ChangedFile, Lines};
 
-use crate::git::clutter::{Clutter, NAMES, Sieve};
+use crate::git::clutter::{Clutter, NAMES, Sieve, is_written_by_people};
 use crate::git::patch::{self, Entry};
 use crate::git::repository::{GitError, Repository, text};
 
@@ -94,13 +94,49 @@ pub fn changes_since(
     Ok(files.into_values().collect())
 }
 
-/// Whether the work tree differs from a commit, as [`changes_since`] sees it.
-pub fn is_dirty(
+/// The files that git neither tracks nor ignores, and that an earlier run left behind.
+pub(crate) fn left_behind(
     repository: &Repository,
-    commit: &str,
     clutter: &Clutter,
-) -> Result<bool, GitError> {
-    Ok(!changes_since(repository, commit, clutter)?.is_empty())
+) -> Result<Vec<String>, GitError> {
+    let untracked = untracked(repository)?.into_iter();
+    let left = untracked.filter(|path| clutter.is_left_behind(repository.root(), path));
+    Ok(left.collect())
+}
+
+/// What makes a work tree another than its HEAD.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dirt {
+    /// Whether a file that git knows differs.
+    is_tracked: bool,
+    /// Files that git does not know, and that are no clutter.
+    untracked: Vec<String>,
+}
+
+impl Dirt {
+    /// What there is now, by the same measure as [`changes_since`].
+    pub fn find(repository: &Repository, clutter: &Clutter) -> Result<Self, GitError> {
+        let mut is_tracked = false;
+        for (name, entry) in diff(repository, "HEAD", ALL_OF_SUBMODULES)? {
+            is_tracked |= kind(&entry).is_some() && !clutter.is_report(&text(name)?);
+        }
+        let mut sieve = Sieve::new(clutter, repository.root());
+        let untracked = untracked(repository)?.into_iter();
+        Ok(Self {
+            is_tracked,
+            untracked: untracked.filter(|path| sieve.keeps(path)).collect(),
+        })
+    }
+
+    /// Whether there is any, but for what the run has written itself since then. A source that was there before is the
+    /// user's, whoever has written it since.
+    pub fn is_any(&self, repository: &Repository, clutter: &Clutter) -> bool {
+        let is_rewritten = |path: &String| {
+            let file = repository.root().join(path);
+            !is_written_by_people(path) && clutter.is_written_by_run(&file)
+        };
+        self.is_tracked || !self.untracked.iter().all(is_rewritten)
+    }
 }
 
 /// Whether tracked files differ from a commit, otherwise than by what this run wrote.

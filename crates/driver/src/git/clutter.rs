@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::pattern::Pattern;
+use unflake_core::rules::Rules;
 
 /// Patterns of `git ls-files --exclude`. `.coveragerc` is not among them: that one is written by hand.
 pub(crate) const NAMES: [&str; 16] = [
@@ -42,12 +43,62 @@ pub(crate) fn is_of_tools(path: &str) -> bool {
     parts.any(|part| patterns.iter().any(|pattern| pattern.matches(part)))
 }
 
-/// What this run adds to a work tree. By default it adds nothing.
+/// Ends of the names of files that people write, beside those that shape an environment. Tests seldom leave such, and who
+/// works while they run does.
+const WRITTEN: [&str; 33] = [
+    "py",
+    "pyi",
+    "pyx",
+    "pxd",
+    "ipynb",
+    "java",
+    "kt",
+    "kts",
+    "groovy",
+    "scala",
+    "c",
+    "h",
+    "cc",
+    "cpp",
+    "hpp",
+    "rs",
+    "go",
+    "js",
+    "jsx",
+    "ts",
+    "tsx",
+    "rb",
+    "php",
+    "sh",
+    "sql",
+    "feature",
+    "robot",
+    "toml",
+    "ini",
+    "cfg",
+    "properties",
+    "yml",
+    "yaml",
+];
+
+/// What this run and earlier ones add to a work tree. By default that is nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Clutter {
     /// By their paths in the work tree.
     reports: BTreeSet<String>,
     run_began: Option<SystemTime>,
+    left: Vec<Leftover>,
+}
+
+/// What an earlier run left behind in a work tree: untracked files that last changed between two times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// The one file, by its path in the work tree; `None` for whatever is no source and no settings.
+    pub path: Option<String>,
+    /// The first time, which still counts.
+    pub first: SystemTime,
+    /// The last time, which still counts.
+    pub last: SystemTime,
 }
 
 impl Clutter {
@@ -61,7 +112,65 @@ impl Clutter {
         Self {
             reports: inside.collect(),
             run_began,
+            left: Vec::new(),
         }
+    }
+
+    /// The same, with what earlier runs left behind.
+    #[must_use]
+    pub fn with(self, left: Vec<Leftover>) -> Self {
+        Self { left, ..self }
+    }
+
+    /// The same without that.
+    pub(crate) fn of_this_run(&self) -> Self {
+        self.clone().with(Vec::new())
+    }
+
+    /// What is left behind by the run that this is the clutter of, and that ended at a time: what was written meanwhile,
+    /// and its reports, as they are in the work tree at `root` now.
+    pub fn left_behind(&self, root: &Utf8Path, ended: SystemTime) -> Vec<Leftover> {
+        let window = self.run_began.map(|first| Leftover {
+            path: None,
+            first,
+            last: ended,
+        });
+        let reports = self.reports.iter().filter_map(|path| {
+            let at = changed(&fs::symlink_metadata(root.join(path)).ok()?);
+            Some(Leftover {
+                path: Some(path.clone()),
+                first: at,
+                last: at,
+            })
+        });
+        window.into_iter().chain(reports).collect()
+    }
+
+    /// Whether a file is what this run or an earlier one wrote, and nobody's work.
+    pub(crate) fn is_of_runs(&self, root: &Utf8Path, path: &str) -> bool {
+        let is_own = self.is_written_by_run(&root.join(path)) && !is_written_by_people(path);
+        is_own || self.is_left_behind(root, path)
+    }
+
+    /// Whether an untracked file is what an earlier run left behind. The time of the last change of anything about a
+    /// file is the system's own: nobody can set it back.
+    pub(crate) fn is_left_behind(&self, root: &Utf8Path, path: &str) -> bool {
+        let Some(file) = fs::symlink_metadata(root.join(path))
+            .ok()
+            .filter(|file| !file.is_dir() && !self.left.is_empty())
+        else {
+            return false;
+        };
+        let at = changed(&file);
+        self.left.iter().any(|left| {
+            let is_within = |at: SystemTime| left.first <= at && at <= left.last;
+            let is_it = match &left.path {
+                Some(one) => one == path,
+                // A file with an older content was put there.
+                None => !is_written_by_people(path) && file.modified().is_ok_and(is_within),
+            };
+            is_it && is_within(at)
+        })
     }
 
     /// Whether it is a report, tracked or not.
@@ -108,6 +217,7 @@ impl<'a> Sieve<'a> {
         !self.clutter.is_report(path)
             && !folder.is_some_and(|folder| self.is_clutter(folder))
             && !self.clutter.is_written_by_run(&self.root.join(name))
+            && !self.clutter.is_left_behind(self.root, path)
     }
 
     /// Whether a folder or one around it is made by a tool. The top of the work tree never is.
@@ -126,13 +236,32 @@ impl<'a> Sieve<'a> {
         is_clutter
     }
 
-    /// Whether it is a virtual environment, one of conda, or what Maven builds.
     fn is_made(&self, folder: &Utf8Path) -> bool {
-        let here = self.root.join(folder);
-        let is_built =
-            || folder.file_name() == Some("target") && here.with_file_name("pom.xml").is_file();
-        here.join("pyvenv.cfg").is_file() || here.join("conda-meta").is_dir() || is_built()
+        is_environment(&self.root.join(folder))
     }
+}
+
+/// Whether a folder is a virtual environment, one of conda, or what Maven builds.
+fn is_environment(folder: &Utf8Path) -> bool {
+    let is_built =
+        || folder.file_name() == Some("target") && folder.with_file_name("pom.xml").is_file();
+    folder.join("pyvenv.cfg").is_file() || folder.join("conda-meta").is_dir() || is_built()
+}
+
+/// Whether a file or folder belongs to a tool, by its name or by what lies in it, where no git can say.
+pub(crate) fn is_made_by_tools(root: &Utf8Path, path: &Utf8Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    is_of_tools(name) || OTHER_TOOLS.contains(&name) || is_environment(&root.join(path))
+}
+
+/// The folders of tools that keep versions.
+const OTHER_TOOLS: [&str; 5] = [".git", ".hg", ".svn", ".bzr", ".jj"];
+
+/// Whether a file may well be a person's work: a source, or settings.
+pub(crate) fn is_written_by_people(path: &str) -> bool {
+    let rules = Rules::default();
+    let extension = Utf8Path::new(path).extension().unwrap_or_default();
+    WRITTEN.contains(&extension) || rules.is_always(path) || rules.shapes_environment(path)
 }
 
 /// When anything about a file last changed, its name and its owner included.
@@ -163,11 +292,56 @@ mod tests {
     use crate::git::changes::changes_since;
     use crate::git::repository::scratch::Scratch;
 
+    const TICK: Duration = Duration::from_secs(20);
+
     fn changes(scratch: &Scratch, clutter: &Clutter) -> Vec<String> {
         let files = changes_since(&scratch.repository(), "HEAD", clutter).unwrap();
         let shown = files.iter();
         let shown = shown.map(|file| format!("{} {}", file.kind.label(), file.path));
         shown.collect()
+    }
+
+    #[test]
+    fn what_an_earlier_run_left_behind_is_no_change_until_somebody_writes_it() {
+        let scratch = Scratch::new();
+        scratch.write("a", "");
+        scratch.commit();
+        let began = SystemTime::now() - Duration::from_secs(60);
+        let reports = [scratch.root.join("report.py")];
+        for left in ["left.txt", "report.py", "new.py", "pom.xml"] {
+            scratch.write(left, "");
+        }
+        let earlier = Clutter::new(&scratch.root, &reports, Some(began));
+        let left = earlier.left_behind(&scratch.root, SystemTime::now() + TICK);
+        let clutter = Clutter::default().with(left.clone());
+        assert_eq!(
+            changes(&scratch, &clutter),
+            ["added new.py", "added pom.xml"]
+        );
+        // What was written outside of the run is a person's, whatever its times pretend.
+        let over: Vec<Leftover> = left
+            .into_iter()
+            .map(|left| Leftover {
+                last: left.first - TICK,
+                first: left.first - TICK - TICK,
+                ..left
+            })
+            .collect();
+        let copied = File::options()
+            .append(true)
+            .open(scratch.root.join("left.txt"))
+            .unwrap();
+        copied.set_modified(over[0].first + TICK / 2).unwrap();
+        let clutter = Clutter::default().with(over);
+        assert_eq!(
+            changes(&scratch, &clutter),
+            [
+                "added left.txt",
+                "added new.py",
+                "added pom.xml",
+                "added report.py"
+            ]
+        );
     }
 
     #[test]

@@ -13,8 +13,9 @@ use unflake_core::blame;
 use unflake_core::change::{Change, ChangeKind, ChangedFile, Source};
 use unflake_core::intersect::is_told_by_opening;
 use unflake_core::rules::Rules;
+use unflake_core::test::TestId;
 
-use crate::blame::memory::{Memory, Tested};
+use crate::blame::memory::{LastPass, Memory, Tested};
 use crate::blame::renames::moved_files;
 use crate::framework::pytest::blocks::compare_sources;
 use crate::git::base::{Base, BaseError, BaseSource, Hints, find_base};
@@ -73,7 +74,10 @@ impl Readers {
 
 impl Against {
     pub(crate) fn clutter(&self, repository: &Repository) -> Clutter {
-        Clutter::new(repository.root(), &self.reports, self.run_began)
+        let root = repository.root();
+        let memory = self.memory.as_ref();
+        let left = memory.map(|memory| memory.left_behind(root));
+        Clutter::new(root, &self.reports, self.run_began).with(left.unwrap_or_default())
     }
 }
 
@@ -90,15 +94,28 @@ pub enum CheckBase {
 
 /// What differs between the base and the work tree.
 pub(crate) struct Difference {
-    pub(crate) repository: Repository,
+    /// The folder that paths are told from.
+    pub(crate) root: Utf8PathBuf,
+    /// Where the base is kept; `None` where only the digests of its files are known.
+    pub(crate) git: Option<Kept>,
+    /// The tests of the run that the digests are of, in their order, and whether they passed.
+    pub(crate) tests: Vec<(TestId, bool)>,
     pub(crate) base: blame::Base,
     pub(crate) changes: Vec<Change>,
     /// The files that git knows in the work tree, new ones included.
     pub(crate) known: BTreeSet<String>,
+    /// Where no git tells: the files that earlier runs left, which are neither known nor changes.
+    pub(crate) left: BTreeSet<String>,
     /// The old paths of files that git sees as moved, by their new ones.
     pub(crate) moved: BTreeMap<String, String>,
     /// Those among them that git is told not to look at, by `assume-unchanged` or `skip-worktree`.
     pub(crate) hidden: BTreeSet<String>,
+}
+
+/// A base that a repository has.
+pub(crate) struct Kept {
+    pub(crate) repository: Repository,
+    pub(crate) commit: String,
 }
 
 /// Why it is not known what differs.
@@ -208,14 +225,53 @@ impl Difference {
         Ok(Self {
             base: blame::Base {
                 what: in_words(&base),
-                commit: base.commit,
+                commit: Some(base.commit.clone()),
             },
-            repository,
+            root: repository.root().to_owned(),
+            git: Some(Kept {
+                repository,
+                commit: base.commit,
+            }),
+            tests: Vec::new(),
+            left: BTreeSet::new(),
             changes,
             moved,
             known,
             hidden,
         })
+    }
+}
+
+impl From<LastPass> for Difference {
+    /// What differs from the last run that passed. Nobody knows what was in the files, so that each is a whole.
+    fn from(last: LastPass) -> Self {
+        let folders = last
+            .known_then
+            .iter()
+            .filter_map(|path| Utf8Path::new(path).parent());
+        let folders: BTreeSet<String> = folders
+            .flat_map(Utf8Path::ancestors)
+            .map(ToString::to_string)
+            .collect();
+        let changes = last.files.into_iter().map(|file| Change {
+            source: None,
+            folders: other_folders(&last.root, &file, &folders),
+            file,
+        });
+        Self {
+            changes: changes.collect(),
+            root: last.root,
+            git: None,
+            tests: last.tests,
+            base: blame::Base {
+                commit: None,
+                what: last.what,
+            },
+            known: last.known,
+            left: last.left,
+            moved: BTreeMap::new(),
+            hidden: BTreeSet::new(),
+        }
     }
 }
 

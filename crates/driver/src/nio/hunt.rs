@@ -97,7 +97,7 @@ impl Session {
         // The framework names files from its own root, which need not be where it was called.
         let root = Utf8PathBuf::from(self.home_path(&self.listed().root));
         let root = root.canonicalize_utf8().unwrap_or(root);
-        let Ok(inside) = root.strip_prefix(difference.repository.root()) else {
+        let Ok(inside) = root.strip_prefix(&difference.root) else {
             return false;
         };
         let path = inside.join(&test.file);

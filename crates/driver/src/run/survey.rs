@@ -73,7 +73,7 @@ impl Session {
         let others = difference.changes.iter().map(|change| &change.file);
         let others = others.filter(|file| !file.is_python());
         let others = others.map(|file| file.path.as_str());
-        let eye = Watch::begin(difference.repository.root(), others);
+        let eye = Watch::begin(&difference.root, others);
         let vm = self.spawn(watch(start))?;
         let tests = self.await_list(vm)?;
         for (place, test) in tests.iter().enumerate() {

@@ -16,6 +16,7 @@ use unflake_core::intersect::{Intersection, intersect_at_failure, is_copy};
 use unflake_core::rules::Rules;
 use unflake_core::usage::Usage;
 
+use crate::git::changes::left_behind;
 use crate::git::difference::{Against, Difference};
 use crate::git::repository::Repository;
 use crate::usage::ignored::Ignored;
@@ -72,7 +73,7 @@ impl Outlook {
 pub(crate) struct Lookout {
     watch: Watch,
     root: Utf8PathBuf,
-    base: String,
+    base: Option<String>,
     changes: BTreeMap<String, ChangeKind>,
     /// The folders that show that a file came.
     folders: BTreeSet<String>,
@@ -96,7 +97,12 @@ impl Lookout {
         }
         let difference = Difference::read_ahead(repository.clone(), against, folder);
         let difference = difference.ok()??;
-        let ignored = Ignored::read(&repository, &against.clutter(&repository))?;
+        let clutter = against.clutter(&repository);
+        let mut ignored = Ignored::read(&repository, &clutter.of_this_run())?;
+        // Nobody's work, but it may have been made from the changes.
+        ignored
+            .files
+            .extend(left_behind(&repository, &clutter).ok()?);
         let root = repository.root();
         let is_there = |path: &&String| root.join(path).symlink_metadata().is_ok();
         let hidden: BTreeSet<String> = difference.hidden.iter().filter(is_there).cloned().collect();

@@ -27,10 +27,8 @@ pub struct Question<'a> {
     pub source: &'a str,
     /// The digest of what is installed.
     pub installed: &'a [u8; 32],
-    /// What the test is called, and was called before.
-    pub names: &'a [TestName],
-    /// The text of the fingerprint.
-    pub fingerprint: &'a str,
+    /// What the test is called and was called before, each with the text of the fingerprint that is asked for.
+    pub names: &'a [(TestName, String)],
     /// Only what began before this time counts, in milliseconds since 1970.
     pub before: i64,
 }
@@ -62,7 +60,7 @@ impl Sqlite {
         };
         let mut last_run = i64::MIN;
         let mut last_failure = None;
-        for name in question.names {
+        for (name, asked) in question.names {
             let number = "SELECT id FROM test WHERE name = ?1 AND copy = ?2 AND by_framework";
             let numbers: Vec<i64> = self.read(number, (&name.name, name.copy), |row| row.get(0))?;
             for number in numbers {
@@ -84,7 +82,7 @@ impl Sqlite {
                     found.runs += 1;
                     last_run = last_run.max(time);
                     let fingerprint: Option<String> = row.get(2)?;
-                    if fingerprint.as_deref() == Some(question.fingerprint) {
+                    if fingerprint.as_deref() == Some(asked) {
                         found.failures += 1;
                         last_failure = last_failure.max(Some(time));
                     }

@@ -9,7 +9,7 @@ use crate::run::{ENDINGS, Ended};
 use crate::store::StoreError;
 
 /// The newest format that we know.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// The number that tells our files from other SQLite databases: "unfl".
 const APPLICATION: i64 = 0x756e_666c;
@@ -75,6 +75,20 @@ CREATE TABLE past(
 CREATE TABLE failure(run INTEGER PRIMARY KEY, fingerprint INTEGER NOT NULL, past INTEGER);
 ";
 
+/// What is known of folders, and not of runs: what version 3 had not.
+const FOLDERS: &str = "
+-- What runs left behind in a folder of a machine: files that last changed between two times, in nanoseconds since 1970; one
+-- file if there is a path.
+CREATE TABLE leftover(
+    id INTEGER PRIMARY KEY, place TEXT NOT NULL, path TEXT, first INTEGER NOT NULL, last INTEGER NOT NULL
+);
+-- The last run of a project in no repository in which all tests passed: its tests, and its files by their digests, as JSON.
+CREATE TABLE passed(
+    project TEXT NOT NULL, source TEXT NOT NULL, time INTEGER NOT NULL, installed BLOB NOT NULL, tests TEXT NOT NULL,
+    files TEXT NOT NULL, PRIMARY KEY(project, source)
+);
+";
+
 const VIEWS: &str = "
 -- For people.
 CREATE VIEW runs AS
@@ -116,6 +130,12 @@ CREATE TEMP TABLE fingerprint(id INTEGER PRIMARY KEY, text TEXT);
 CREATE TEMP TABLE failure(run INTEGER PRIMARY KEY, fingerprint INTEGER, past INTEGER);
 ";
 
+/// The same for [`FOLDERS`].
+const NO_FOLDERS: &str = "
+CREATE TEMP TABLE leftover(id INTEGER PRIMARY KEY, place TEXT, path TEXT, first INTEGER, last INTEGER);
+CREATE TEMP TABLE passed(project TEXT, source TEXT, time INTEGER, installed BLOB, tests TEXT, files TEXT);
+";
+
 /// Makes the tables in a new file, and brings an old one to our version.
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let trouble = |error| translate(path, error);
@@ -152,9 +172,12 @@ fn raise(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         if version == Some(1) {
             transaction.execute_batch(SINCE_1).map_err(trouble)?;
         }
-        for part in [SINCE_2, FAILURES, VIEWS] {
-            transaction.execute_batch(part).map_err(trouble)?;
+        if matches!(version, Some(1 | 2)) {
+            for part in [SINCE_2, FAILURES, VIEWS] {
+                transaction.execute_batch(part).map_err(trouble)?;
+            }
         }
+        transaction.execute_batch(FOLDERS).map_err(trouble)?;
         transaction
             .pragma_update(None, "user_version", VERSION)
             .map_err(trouble)?;
@@ -163,7 +186,7 @@ fn raise(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
 }
 
 fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
-    for part in [TABLES, FAILURES, VIEWS] {
+    for part in [TABLES, FAILURES, FOLDERS, VIEWS] {
         connection.execute_batch(part)?;
     }
     for (number, word) in (0_i64..).zip(ENDINGS) {
@@ -208,7 +231,12 @@ pub(super) fn prepare_to_read(connection: &Connection, path: &Path) -> Result<()
     let trouble = |error| translate(path, error);
     match check(connection, path)? {
         Some(VERSION) | None => Ok(()),
-        Some(_) => connection.execute_batch(NO_FAILURES).map_err(trouble),
+        Some(version) => {
+            if version < 3 {
+                connection.execute_batch(NO_FAILURES).map_err(trouble)?;
+            }
+            connection.execute_batch(NO_FOLDERS).map_err(trouble)
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct JsonWhose<'a> {
 
 #[derive(Serialize)]
 struct JsonBase<'a> {
-    commit: &'a str,
+    commit: Option<&'a str>,
     what: &'a str,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn to_json_whose(finding: &Finding) -> Option<JsonWhose<'_>> {
         because: blame.whose.because(),
         sentence: answer(finding).unwrap_or_default(),
         base: blame.base.as_ref().map(|base: &Base| JsonBase {
-            commit: &base.commit,
+            commit: base.commit.as_deref(),
             what: &base.what,
         }),
         changed_files: blame.changed_files,

@@ -349,6 +349,37 @@ fn an_old_coin_is_not_yours() {
 }
 
 #[test]
+fn a_renamed_or_moved_test_is_compared_with_its_old_id() {
+    let Some(_turn) = turn() else {
+        return;
+    };
+    let history = History::of_maven(&old_coin());
+    history.change(
+        Way::Branch,
+        &[
+            (TEST, "void cPick", "void cChosen"),
+            (SHOP, "\"shop\"", "\"store\""),
+        ],
+    );
+    let test = "shop.ShopTest#cChosen";
+    let said = history.run(&["--check-base"]);
+    said.ends(0).is(test, "not-yours", &["at-base"]);
+
+    let history = History::of_maven(&old_coin());
+    history.begin(Way::Branch);
+    let moved = "src/test/java/shop/TradeTest.java";
+    history.git(&["mv", TEST, moved]);
+    history.edit(&[
+        (moved, "class ShopTest", "class TradeTest"),
+        (SHOP, "\"shop\"", "\"store\""),
+    ]);
+    history.end(Way::Branch);
+    let test = "shop.TradeTest#cPick";
+    let said = history.run(&["--check-base"]);
+    said.ends(0).is(test, "not-yours", &["at-base"]);
+}
+
+#[test]
 fn an_old_bug_is_not_yours_and_is_forgiven_on_demand() {
     let Some(_turn) = turn() else {
         return;
