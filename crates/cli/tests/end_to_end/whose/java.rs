@@ -321,6 +321,119 @@ fn what_an_earlier_run_of_the_change_left_in_the_tree() {
         .is("shop.ShopTest#aFirst", "not-known", &["unseen"]);
 }
 
+#[test]
+fn an_old_coin_in_one_part_of_a_test_says_nothing_about_another_part() {
+    let Some(_turn) = turn() else {
+        return;
+    };
+    let jupiter = PROJECT
+        .replace("<groupId>junit<", "<groupId>org.junit.jupiter<")
+        .replace("<artifactId>junit<", "<artifactId>junit-jupiter<")
+        .replace("<version>4.13.2<", "<version>5.10.2<")
+        .replace("<version>2.22.2<", "<version>3.2.5<");
+    let test = "=== src/test/java/shop/ShopTest.java
+package shop;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+@TestMethodOrder(MethodOrderer.MethodName.class)
+class ShopTest {
+    @Test
+    void aReduced() {
+        assertEquals(90, Shop.reduced(\"tea\", 10));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {\"mug\", \"tea\"})
+    void bPrice(String item) {
+        int price = item.equals(\"mug\") && !Coin.toss() ? 99 : Shop.price(\"tea\");
+        assertEquals(100, item.equals(\"mug\") && price != 99 ? 100 : price);
+    }
+}
+";
+    let (others, _) = jupiter
+        .split_once("=== src/test/java")
+        .expect("the tests come last");
+    let history = History::of_maven(&format!("{others}{test}"));
+    let edit = (
+        SHOP,
+        "        return price(item) * (100 - percent) / 100;",
+        "        return PRICES.merge(item, 100 - percent, (old, part) -> old * part / 100);",
+    );
+    history.change(Way::Branch, &[edit]);
+    // Both sides fail half of the time, so that more runs would settle nothing.
+    let said = history.run(&["--blame-budget", "30"]);
+    said.ends(1);
+    let whose = &said.finding("shop.ShopTest#bPrice(String)")["whose"];
+    assert_ne!(whose["answer"], "not-yours", "{said}");
+}
+
+/// What Surefire writes about a class with one test.
+fn surefire(history: &History, class: &str, test: &str, inside: &str) {
+    let name = format!("target/surefire-reports/TEST-shop.{class}.xml");
+    let case = format!(
+        "<testcase name=\"{test}\" classname=\"shop.{class}\" time=\"0.1\">{inside}</testcase>"
+    );
+    let suite = format!("<testsuite name=\"shop.{class}\" tests=\"1\">{case}</testsuite>");
+    history.write(&name, &suite);
+}
+
+#[test]
+fn the_reports_of_a_folder_are_one_order_and_its_victim_is_named_with_the_polluter() {
+    let Some(_turn) = turn() else {
+        return;
+    };
+    let class = |name: &str, test: &str| {
+        format!(
+            "=== src/test/java/shop/{name}.java\npackage shop;\n\npublic class {name} {{\n    \
+             @org.junit.Test\n    public void {test}\n}}\n"
+        )
+    };
+    let reduces =
+        "reduced() {\n        org.junit.Assert.assertEquals(90, Shop.reduced(\"tea\", 10));\n    }";
+    let asks = "price() {\n        org.junit.Assert.assertEquals(100, Shop.price(\"tea\"));\n    }";
+    let (others, _) = PROJECT
+        .split_once("=== src/test/java")
+        .expect("the tests come last");
+    let order = "<version>2.22.2</version>\n        \
+                 <configuration><runOrder>reversealphabetical</runOrder></configuration>";
+    let others = others.replace("<version>2.22.2</version>", order);
+    let base = [
+        others,
+        class("VictimTest", asks),
+        class("WrongTest", reduces),
+    ]
+    .concat();
+    let history = History::of_maven(&base);
+    let edit = (
+        SHOP,
+        "        return price(item) * (100 - percent) / 100;",
+        "        return PRICES.merge(item, 100 - percent, (old, part) -> old * part / 100);",
+    );
+    history.change(Way::Branch, &[edit]);
+    history.run(&["--no-record", "--blame-budget", "0"]).ends(1);
+    surefire(&history, "WrongTest", "reduced", "");
+    let failure = "<failure message=\"expected:&lt;100&gt; but was:&lt;90&gt;\" type=\"java.lang.AssertionError\">\
+                   java.lang.AssertionError: expected:&lt;100&gt; but was:&lt;90&gt;\n\
+                   \tat shop.VictimTest.price(VictimTest.java:6)</failure>";
+    surefire(&history, "VictimTest", "price", failure);
+    let said = history.unflake("triage", &["--check-base", "target/surefire-reports"]);
+    let test = "shop.VictimTest#price";
+    said.ends(1).is(test, "yours", &["fails-more"]);
+    let polluters = &said.finding(test)["whose"]["polluters"];
+    assert_eq!(
+        *polluters,
+        serde_json::json!(["shop.WrongTest#reduced"]),
+        "{said}"
+    );
+}
+
 /// A project with an old coin in its product.
 fn old_coin() -> String {
     PROJECT.replace(
