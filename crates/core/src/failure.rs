@@ -4,6 +4,7 @@
 //! stands in stores, so that it stays what it is from version to version.
 
 mod message;
+mod parts;
 mod summary;
 mod traceback;
 
@@ -11,7 +12,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use crate::outcome::Outcome;
-use crate::trial::{Account, Frame, Part, Trial};
+use crate::trial::{Account, Frame, Trial};
 
 /// The version of the rules below; it stands at the beginning of each text. With other rules, old texts no longer
 /// match, and nothing is taken for the same that may be another.
@@ -102,16 +103,9 @@ impl Fingerprint {
 /// in the texts count, and where only one has such, only kind and message.
 pub fn fails_alike(one: &Trial, other: &Trial) -> bool {
     let depth = Depth::of(&one.account).min(Depth::of(&other.account));
-    // The report of another tool numbers parts, and does not name them.
-    let parts = [one, other].map(|trial| trial.account.parts.iter());
-    let has_names = parts
-        .into_iter()
-        .flatten()
-        .all(|part| !part.name.is_empty());
+    let has_names = parts::have_names(one, other);
     let print = |trial: &Trial| {
-        let mut account = trial.account.clone();
-        let nameless = account.parts.iter_mut().filter(|_| !has_names);
-        nameless.for_each(|part| part.name.clear());
+        let account = parts::as_known(&trial.account, has_names);
         Fingerprint::at_depth(&trial.outcome, &account, depth)
     };
     print(one) == print(other)
@@ -212,7 +206,7 @@ fn failed(account: &Account, depth: Depth) -> String {
         Depth::Text => told.frames.as_slice(),
         Depth::Frames => account.frames.as_slice(),
     };
-    let parts: String = account.parts.iter().map(part_text).collect();
+    let parts: String = account.parts.iter().map(parts::text).collect();
     let Some(last) = frames.last() else {
         let text = format!("{VERSION}|failed|{kind}||{}{parts}", message::plain(line));
         return shortened(text, &kind);
@@ -235,11 +229,6 @@ fn failed(account: &Account, depth: Depth) -> String {
         format!("{VERSION}|failed|{kind}|{passed}|{shape}{parts}"),
         &kind,
     )
-}
-
-/// A part in a fingerprint: nothing of it is left out, because what varies tells it from others.
-fn part_text(part: &Part) -> String {
-    format!("|part {} {}", part.number, flat(&part.name))
 }
 
 /// A frame in a fingerprint: its function, and its source.

@@ -240,39 +240,6 @@ fn trials_are_compared_as_far_as_both_are_known() {
 }
 
 #[test]
-fn another_part_of_a_test_fails_in_another_way() {
-    let part = |number: &str, name: &str| Part {
-        number: number.to_owned(),
-        name: name.to_owned(),
-    };
-    let of = |parts: &[Part]| {
-        let account = Account {
-            parts: parts.to_vec(),
-            ..raised("AssertionError", "expected: <100> but was: <99>")
-        };
-        trial(Outcome::Failed, account)
-    };
-    let coin = of(&[part("1", "[1] tea")]);
-    assert!(fails_alike(&coin, &coin));
-    for other in [
-        of(&[part("2", "[2] tea")]),
-        of(&[part("1", "[1] mug")]),
-        of(&[part("1", "[1] tea"), part("2", "[2] mug")]),
-        of(&[]),
-    ] {
-        assert!(!fails_alike(&coin, &other), "{other:?}");
-        assert_ne!(print(&coin.account), print(&other.account));
-    }
-    let reported = of(&[part("1", "")]);
-    assert!(fails_alike(&reported, &coin), "a report has numbers only");
-    assert!(!fails_alike(&reported, &of(&[part("2", "[2] mug")])));
-    assert_eq!(
-        incident(&Outcome::Failed, &coin.account),
-        incident(&Outcome::Failed, &of(&[]).account)
-    );
-}
-
-#[test]
 fn time_outs_and_deaths_are_failures_of_their_own() {
     let died = |how: &str| Outcome::VmDied {
         how: how.to_owned(),
