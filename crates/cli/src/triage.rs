@@ -100,6 +100,8 @@ fn read_reports(files: &[Utf8PathBuf]) -> anyhow::Result<(Reports, usize)> {
         reports.origins.push(Origin {
             written: written(path),
             other_machine: other,
+            folder: path.parent().unwrap_or(Utf8Path::new("")).to_owned(),
+            began: report.timestamp,
         });
         for case in report.cases {
             let outcome = match case.outcome {

@@ -4,6 +4,7 @@
 //! stands in stores, so that it stays what it is from version to version.
 
 mod message;
+mod parts;
 mod summary;
 mod traceback;
 
@@ -29,7 +30,7 @@ const LONGEST_KIND: usize = 60;
 /// and of the message without what varies from run to run and from tree to tree: numbers, ids, addresses, times, paths.
 /// Line numbers and file names are no part of it: a change moves them. Where frames are known, of the message only the
 /// words count that stand outside quotes and brackets, and nothing of it if the last line is an `assert`, whose
-/// message is made of its values. A time-out is the same as any other, and a dead VM as one that died in the same way.
+/// message is made of its values. The parts that failed of a test with parameters count by number and name. A time-out is the same as any other, and a dead VM as one that died in the same way.
 ///
 /// The same fingerprint does not mean the same cause.
 #[derive(Clone, Debug)]
@@ -102,7 +103,11 @@ impl Fingerprint {
 /// in the texts count, and where only one has such, only kind and message.
 pub fn fails_alike(one: &Trial, other: &Trial) -> bool {
     let depth = Depth::of(&one.account).min(Depth::of(&other.account));
-    let print = |trial: &Trial| Fingerprint::at_depth(&trial.outcome, &trial.account, depth);
+    let has_names = parts::have_names(one, other);
+    let print = |trial: &Trial| {
+        let account = parts::as_known(&trial.account, has_names);
+        Fingerprint::at_depth(&trial.outcome, &account, depth)
+    };
     print(one) == print(other)
 }
 
@@ -113,6 +118,7 @@ pub fn incident(outcome: &Outcome, account: &Account) -> Option<Fingerprint> {
     let mut shared = account.clone();
     condense(&mut shared);
     shared.text = String::new();
+    shared.parts.clear();
     if !shared.frames.is_empty() {
         shared.frames.remove(0);
     }
@@ -200,8 +206,9 @@ fn failed(account: &Account, depth: Depth) -> String {
         Depth::Text => told.frames.as_slice(),
         Depth::Frames => account.frames.as_slice(),
     };
+    let parts: String = account.parts.iter().map(parts::text).collect();
     let Some(last) = frames.last() else {
-        let text = format!("{VERSION}|failed|{kind}||{}", message::plain(line));
+        let text = format!("{VERSION}|failed|{kind}||{}{parts}", message::plain(line));
         return shortened(text, &kind);
     };
     let is_assert = |text: &str| text.starts_with("assert ") || text.starts_with("assert(");
@@ -218,7 +225,10 @@ fn failed(account: &Account, depth: Depth) -> String {
         }
     }
     let passed = passed.join("/");
-    shortened(format!("{VERSION}|failed|{kind}|{passed}|{shape}"), &kind)
+    shortened(
+        format!("{VERSION}|failed|{kind}|{passed}|{shape}{parts}"),
+        &kind,
+    )
 }
 
 /// A frame in a fingerprint: its function, and its source.

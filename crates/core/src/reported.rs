@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::outcome::Outcome;
 use crate::test::{Test, TestId};
-use crate::trial::Account;
+use crate::trial::{Account, Part};
 
 /// A failure that another command reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +88,28 @@ pub fn find_test(tests: &[Test], reported: &Reported) -> Match {
     }
 }
 
+/// The part of a test that a reported failure is about: Surefire numbers the parts of a parametrised test, `total(int)[2]`.
+/// `None` if it is about the whole test. A number that cannot be read is left empty, and equals no other.
+pub fn part_of(test: &TestId, reported: &Reported) -> Option<Part> {
+    let (_, method) = test.class_and_method()?;
+    if escape(method) == reported.name {
+        return None;
+    }
+    let mut numbers = Vec::new();
+    let mut rest = reported.name.as_str();
+    while let Some((head, number)) = rest
+        .strip_suffix(']')
+        .and_then(|rest| rest.rsplit_once('['))
+    {
+        numbers.insert(0, number);
+        rest = head;
+    }
+    Some(Part {
+        number: numbers.join("."),
+        name: String::new(),
+    })
+}
+
 /// One test and its namesakes, or several that differ.
 fn one_of(found: Vec<TestId>) -> Match {
     if found.iter().all(|test| test.name() == found[0].name()) {
@@ -164,6 +186,17 @@ mod tests {
         assert_eq!(find_test(&tests, &reported), total);
         reported.name = "totals".to_owned();
         assert_eq!(find_test(&tests, &reported), Match::None);
+    }
+
+    #[test]
+    fn a_part_is_told_by_its_numbers() {
+        let test = TestId::new("shop.CartTest#total(int)");
+        let number =
+            |name: &str| part_of(&test, &reported("shop.CartTest", name)).map(|part| part.number);
+        assert_eq!(number("total(int)"), None);
+        assert_eq!(number("total(int)[2]").as_deref(), Some("2"));
+        assert_eq!(number("total{int}[1][3]").as_deref(), Some("1.3"));
+        assert_eq!(number("total(int) tea").as_deref(), Some(""));
     }
 
     fn tests(names: &[&str]) -> Vec<Test> {

@@ -47,6 +47,17 @@ pub struct Account {
     pub kind: String,
     /// The frames of the project that it went through, the outermost first.
     pub frames: Vec<Frame>,
+    /// The parts that failed of a test that has several, one for each of its parameters for example.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a test that makes its parts while it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, with those of the parts around it: `2` or `1.3`.
+    pub number: String,
+    /// What the framework shows of it; empty if that is not known.
+    pub name: String,
 }
 
 /// One call on the way to a failure.

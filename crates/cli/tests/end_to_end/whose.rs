@@ -14,6 +14,7 @@ mod history;
 mod ignored;
 mod innocent;
 mod java;
+mod java_unseen;
 mod leaks;
 mod looks;
 mod merges;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
-use unflake_core::trial::{Account, Birth, Fixtures, Frame, Rung, Trial, VmId};
+use unflake_core::trial::{Account, Birth, Fixtures, Frame, Part, Rung, Trial, VmId};
 
 use crate::protocol::result::{Attempt, Ran, WireFixtures, WireOutcome};
 use crate::vm::event::Fate;
@@ -141,6 +141,7 @@ impl Asked {
             output: attempt.output,
             kind: attempt.kind,
             frames: attempt.frames.into_iter().map(frame).collect(),
+            parts: attempt.parts.into_iter().map(part).collect(),
         };
         // A framework under a patched clock can report nonsense; that is no reason to lose a trial.
         let duration = Duration::try_from_secs_f64(attempt.seconds).unwrap_or_default();
@@ -198,6 +199,10 @@ fn frame((file, function, text): (String, String, String)) -> Frame {
     }
 }
 
+fn part((number, name): (String, String)) -> Part {
+    Part { number, name }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +231,7 @@ mod tests {
             output: String::new(),
             kind: "shop.Empty".to_owned(),
             frames: vec![("shop.py".to_owned(), "first".to_owned(), "raise".to_owned())],
+            parts: vec![("1".to_owned(), "[1] tea".to_owned())],
         };
         Ran {
             test: Name::from(&TestId::new(test)),
@@ -289,6 +295,7 @@ mod tests {
             .remove(0);
         assert_eq!(trial.account.kind, "shop.Empty");
         assert_eq!(trial.account.frames[0].function, "first");
+        assert_eq!(trial.account.parts[0].name, "[1] tea");
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub struct Attempt {
     /// File, function and source line of the project's frames, the outermost first.
     #[serde(default)]
     pub frames: Vec<(String, String, String)>,
+    /// Number and name of each part that failed, of a test that makes its parts while it runs.
+    #[serde(default)]
+    pub parts: Vec<(String, String)>,
 }
 
 /// The outcomes that a runner can report; a dead or hung VM reports none.

@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::event::{Ending, Event, Note};
-use unflake_core::reported::{Match, Reported, find_test};
+use unflake_core::reported::{Match, Reported, find_test, part_of};
 use unflake_core::test::{Test, TestId};
-use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
+use unflake_core::trial::{Account, Birth, Fixtures, Part, Rung, Trial, VmId};
 use unflake_core::verdict::Doubt;
 
 use crate::git::repository::Repository;
@@ -35,6 +35,10 @@ pub struct Origin {
     pub written: SystemTime,
     /// The machine that it names, if it does and it is not this one.
     pub other_machine: Option<String>,
+    /// The folder in which it lies.
+    pub folder: Utf8PathBuf,
+    /// When its tests began, as it says itself.
+    pub began: Option<String>,
 }
 
 impl Session {
@@ -63,15 +67,23 @@ impl Session {
         }
         self.suite_vms = vec![first];
         let changed = newest_change(self.wish.project.folder());
-        let mut vms = Vec::new();
-        for origin in &reports.origins {
-            let vm = self.fleet.number_elsewhere();
+        let mut vms: Vec<VmId> = Vec::new();
+        for (place, origin) in reports.origins.iter().enumerate() {
+            let mut before = reports.origins[..place].iter();
+            let joined = before.position(|one| one.folder == origin.folder);
+            let joined = joined.filter(|_| self.reports_by_class());
+            let vm = joined.map_or_else(|| self.fleet.number_elsewhere(), |joined| vms[joined]);
             let doubt = doubt_about(origin, changed);
             self.doubts.extend(doubt.map(|doubt| (vm, doubt)));
             vms.push(vm);
         }
         for (test, reported) in suspects {
-            self.suspect(test, reported, vms[reported.report]);
+            let parts = self.parts_of(&test, reports);
+            let account = Account {
+                parts,
+                ..reported.account.clone()
+            };
+            self.suspect(test, reported, account, vms[reported.report]);
         }
         self.read_orders(reports, &vms);
         let failures = self.suspects.len();
@@ -87,9 +99,38 @@ impl Session {
         Ok(Ending::Completed)
     }
 
+    /// Whether each test class has a report of its own, and all of a folder ran in one VM: Surefire does so.
+    fn reports_by_class(&self) -> bool {
+        let (_, is_forked_by_class) = self.home.project.differences();
+        self.home.project.runs_by_class() && !is_forked_by_class
+    }
+
+    /// The reports in the order in which their tests ran: by what they say, or else by the suite's own order.
+    fn turns(&self, reports: &Reports) -> Vec<usize> {
+        let mut began: Vec<Option<&str>> = Vec::new();
+        began.extend(reports.origins.iter().map(|origin| origin.began.as_deref()));
+        let is_told = began.iter().all(Option::is_some);
+        let mut first = vec![usize::MAX; began.len()];
+        for case in &reports.cases {
+            if let Match::Found(tests) = find_test(&self.tests, case) {
+                let places = tests.iter().filter_map(|test| self.places.get(test));
+                let place = places.min().copied().unwrap_or(usize::MAX);
+                first[case.report] = first[case.report].min(place);
+            }
+        }
+        let mut turns: Vec<usize> = (0..began.len()).collect();
+        turns.sort_by_key(|report| (began[*report].filter(|_| is_told), first[*report]));
+        turns
+    }
+
     /// Which tests ran before which, by the reports. A case that is no test of this project now is left out.
     fn read_orders(&mut self, reports: &Reports, vms: &[VmId]) {
-        for case in &reports.cases {
+        let turns = self.turns(reports);
+        let cases = turns.iter().flat_map(|turn| {
+            let cases = reports.cases.iter();
+            cases.filter(move |case| case.report == *turn)
+        });
+        for case in cases {
             if let Match::Found(tests) = find_test(&self.tests, case) {
                 let order = self.suite_orders.entry(vms[case.report]).or_default();
                 for test in tests {
@@ -126,7 +167,14 @@ impl Session {
         matched
     }
 
-    fn suspect(&mut self, test: TestId, reported: &Reported, vm: VmId) {
+    /// The parts of a test that failed, each of which Surefire reports by itself.
+    fn parts_of(&self, test: &TestId, reports: &Reports) -> Vec<Part> {
+        let is_it = |reported: &&Reported| matches!(find_test(&self.tests, reported), Match::Found(tests) if tests.contains(test));
+        let own = reports.failures.iter().filter(is_it);
+        own.filter_map(|reported| part_of(test, reported)).collect()
+    }
+
+    fn suspect(&mut self, test: TestId, reported: &Reported, account: Account, vm: VmId) {
         let trial = Trial {
             test,
             rung: Rung::Report,
@@ -138,7 +186,7 @@ impl Session {
             outcome: reported.outcome.clone(),
             duration: reported.duration,
             cost: Duration::ZERO,
-            account: reported.account.clone(),
+            account,
         };
         self.tell(Event::TrialEnded(trial.clone()));
         self.suspects.push(Suspect::new(trial, None));

@@ -6,7 +6,7 @@ use super::history::{Edit, History, Way};
 use crate::junit::has_maven;
 
 /// A project of JUnit 4 whose tests run in the order of their names, and a coin as in `history.rs`.
-const PROJECT: &str = r#"
+pub(super) const PROJECT: &str = r#"
 === pom.xml
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -115,11 +115,11 @@ public class ShopTest {
 }
 "#;
 
-const SHOP: &str = "src/main/java/shop/Shop.java";
+pub(super) const SHOP: &str = "src/main/java/shop/Shop.java";
 const TEST: &str = "src/test/java/shop/ShopTest.java";
 
 /// One project of Maven at a time: its local repository is not made for several at once.
-fn turn() -> Option<MutexGuard<'static, ()>> {
+pub(super) fn turn() -> Option<MutexGuard<'static, ()>> {
     static ONE: Mutex<()> = Mutex::new(());
     has_maven().then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -198,127 +198,6 @@ fn a_new_test_that_pollutes_an_old_one() {
 fn a_bug() {
     let edit = (SHOP, "return PRICES.get(item)", "return 7");
     yours("shop.ShopTest#bPrice", &[edit], &["fails-more"]);
-}
-
-/// The project with more in its test class.
-fn with_tests(more: &str) -> String {
-    let last = "        assertEquals(\"tea\", Shop.pick(\"tea\", \"mug\"));\n    }\n";
-    assert!(PROJECT.contains(last));
-    PROJECT.replace(last, &format!("{last}{more}"))
-}
-
-#[test]
-fn files_that_only_maven_reads_or_that_are_only_looked_for() {
-    let Some(_turn) = turn() else {
-        return;
-    };
-    let tests = "
-    @Test
-    public void dFlag() {
-        assertTrue(!new java.io.File(\"flags/beta\").exists());
-    }
-
-    @Test
-    public void ePrice() throws Exception {
-        java.util.Properties settings = new java.util.Properties();
-        settings.load(ShopTest.class.getResourceAsStream(\"/shop.properties\"));
-        assertEquals(\"100\", settings.getProperty(\"price\"));
-    }
-";
-    let build = "  <build>\n    <filters>\n      <filter>build/values.txt</filter>\n    </filters>\n    \
-                 <resources>\n      <resource>\n        <directory>conf</directory>\n        \
-                 <filtering>true</filtering>\n      </resource>\n    </resources>\n";
-    let base = with_tests(tests).replace("  <build>\n", build)
-        + "=== build/values.txt\nvalue=100\n=== conf/shop.properties\nprice=${value}\n=== flags/alpha\n";
-    let history = History::of_maven(&base);
-    history.run(&["--no-record"]).ends(0);
-    let edits = [
-        ("build/values.txt", "value=100", "value=90"),
-        ("flags/beta", "", "yes\n"),
-    ];
-    history.change(Way::Branch, &edits);
-    let said = history.run(&["--check-base"]);
-    said.ends(1);
-    for test in ["shop.ShopTest#dFlag", "shop.ShopTest#ePrice"] {
-        said.is(test, "not-known", &["unseen"]);
-        said.fails_as(test, "broken");
-    }
-}
-
-#[test]
-fn a_class_in_another_folder_than_its_packages_and_one_that_ends_the_jvm() {
-    let Some(_turn) = turn() else {
-        return;
-    };
-    let tests = "
-    @Test
-    public void dTwice() {
-        assertEquals(4, Twice.of(2));
-    }
-
-    @Test
-    public void eFormat() {
-        assertEquals(\"1.5\", String.format(\"%.1f\", 1.5));
-    }
-
-    @Test
-    public void zEnd() {
-        assertEquals(1, End.now());
-    }
-";
-    let base = with_tests(tests)
-        + "=== src/main/java/misc/Twice.java\npackage shop;\n\nclass Twice {\n    \
-           static int of(int one) {\n        return 2 * one;\n    }\n}\n\
-           === src/main/java/shop/End.java\npackage shop;\n\nclass End {\n    \
-           static int now() {\n        return 1;\n    }\n}\n";
-    let history = History::of_maven(&base);
-    let leak = "java.util.Locale.setDefault(java.util.Locale.GERMANY);\n        return 2";
-    let edits = [
-        ("src/main/java/misc/Twice.java", "return 2", leak),
-        (
-            "src/main/java/shop/End.java",
-            "return 1",
-            "System.exit(1);\n        return 1",
-        ),
-    ];
-    history.change(Way::Branch, &edits);
-    let said = history.run(&["--check-base"]);
-    said.ends(1);
-    for test in ["shop.ShopTest#eFormat", "shop.ShopTest#zEnd"] {
-        said.is(test, "yours", &["fails-more"]);
-    }
-}
-
-#[test]
-fn what_an_earlier_run_of_the_change_left_in_the_tree() {
-    let Some(_turn) = turn() else {
-        return;
-    };
-    let tests = "
-    @Test
-    public void aFirst() {
-        assertTrue(!new java.io.File(\"target/work/cart\").exists());
-    }
-
-    @Test
-    public void dStore() throws Exception {
-        assertEquals(4, Store.put(4));
-    }
-";
-    let base = with_tests(tests)
-        + "=== src/main/java/shop/Store.java\npackage shop;\n\nclass Store {\n    \
-           static int put(int one) throws Exception {\n        return one;\n    }\n}\n";
-    let history = History::of_maven(&base);
-    let leaves = "java.nio.file.Path folder = java.nio.file.Paths.get(\"target/work\");\n        \
-                  java.nio.file.Files.createDirectories(folder);\n        \
-                  java.nio.file.Files.write(folder.resolve(\"cart\"), new byte[1]);\n        return one";
-    let edit = ("src/main/java/shop/Store.java", "return one", leaves);
-    history.change(Way::Branch, &[edit]);
-    history.run(&["--no-record"]).ends(0);
-    history
-        .run(&["--check-base"])
-        .ends(1)
-        .is("shop.ShopTest#aFirst", "not-known", &["unseen"]);
 }
 
 /// A project with an old coin in its product.

@@ -1,5 +1,7 @@
 package unflake.junit;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 
 /** How one run of a test ended. */
@@ -11,6 +13,8 @@ final class Ended {
     final String text;
     /** What was thrown; null if nothing was. */
     final Throwable error;
+    /** The parts that failed, each as number and name. */
+    private final List<Object> parts = new ArrayList<>();
 
     private Ended(String outcome, String message, String text, Throwable error) {
         this.outcome = outcome;
@@ -49,24 +53,39 @@ final class Ended {
         return outcome.equals("failed") || outcome.equals("errored");
     }
 
-    /** This one, and another part of the same test: the worse of the two counts. */
+    /** This one, and another part of the same test: the worse of the two counts, and all that failed are told. */
     Ended and(Ended other) {
-        if (other == null || outcome.equals("failed")) {
+        if (other == null) {
             return this;
         }
-        if (other.isFailure() || outcome.equals("skipped")) {
-            return other;
+        boolean isOther = !outcome.equals("failed") && (other.isFailure() || outcome.equals("skipped"));
+        Ended worse = isOther ? other : this;
+        if (parts.isEmpty() && other.parts.isEmpty()) {
+            return worse;
         }
-        return this;
+        Ended both = new Ended(worse.outcome, worse.message, worse.text, worse.error);
+        both.parts.addAll(parts);
+        both.parts.addAll(other.parts);
+        return both;
     }
 
     /** The same, about one part of the test. */
-    Ended of(String part) {
-        return isFailure() ? new Ended(outcome, part + ": " + message, text, error) : this;
+    Ended of(String number, String name) {
+        if (!isFailure()) {
+            return this;
+        }
+        Ended part = new Ended(outcome, name + ": " + message, text, error);
+        List<Object> words = new ArrayList<>();
+        words.add(number);
+        // An object without a text of its own shows its address.
+        words.add(name.replaceAll("@[0-9a-f]{1,8}\\b", "@"));
+        part.parts.add(words);
+        return part;
     }
 
     Map<String, Object> toAttempt(double seconds, String output, Failures failures) {
         return Json.object("outcome", outcome, "seconds", seconds, "message", message, "text", text,
-                "output", isFailure() ? output : "", "kind", failures.kind(error), "frames", failures.frames(error));
+                "output", isFailure() ? output : "", "kind", failures.kind(error), "frames", failures.frames(error),
+                "parts", isFailure() ? parts : new ArrayList<>());
     }
 }

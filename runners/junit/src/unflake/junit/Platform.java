@@ -9,6 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 import org.junit.platform.engine.DiscoverySelector;
 import org.junit.platform.engine.Filter;
@@ -190,6 +192,9 @@ final class Platform implements Backend {
         launcher.execute(request(selectors, false), new Listener(wanted, watcher));
     }
 
+    /** The number in a part of a unique id. */
+    private static final Pattern NUMBER = Pattern.compile(":#([0-9]+)\\]");
+
     private static final class Listener implements TestExecutionListener {
         private final Map<String, Listed> wanted;
         private final Watcher watcher;
@@ -257,7 +262,8 @@ final class Platform implements Backend {
             Listed owner = owner(node);
             if (owner != null) {
                 if (node.isTest() || error != null) {
-                    parts.merge(owner, ended(result, error).of(node.getDisplayName()), Ended::and);
+                    Ended part = ended(result, error).of(number(node, owner), node.getDisplayName());
+                    parts.merge(owner, part, Ended::and);
                 }
                 return;
             }
@@ -271,6 +277,16 @@ final class Platform implements Backend {
                     }
                 }
             }
+        }
+
+        /** The number of a part in its test, with those of the parts around it. */
+        private static String number(TestIdentifier node, Listed owner) {
+            String below = node.getUniqueId().substring(String.valueOf(owner.key).length());
+            List<String> numbers = new ArrayList<>();
+            for (Matcher number = NUMBER.matcher(below); number.find();) {
+                numbers.add(number.group(1));
+            }
+            return String.join(".", numbers);
         }
 
         private List<Listed> below(TestIdentifier node) {

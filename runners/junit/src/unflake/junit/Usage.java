@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -17,11 +18,19 @@ import java.util.TreeMap;
  * the resources, any of which it may have read from their copies.
  */
 final class Usage {
+    /** Without one of these nobody talks to another process. */
+    private static final List<String> CALLERS = Arrays.asList("java.net.Socket", "sun.nio.ch.SocketChannelImpl",
+            "java.net.DatagramSocket", "sun.nio.ch.DatagramChannelImpl");
+    private static final List<String> LISTENERS = Arrays.asList("java.net.ServerSocket",
+            "sun.nio.ch.ServerSocketChannelImpl");
+
     private final File log;
     private final File facts;
     private final Sources sources;
     private final Set<String> written = new LinkedHashSet<>();
     private long read;
+    private boolean isListening;
+    private boolean isCalling;
 
     Usage(File folder, int vm, Sources sources) {
         this.log = new File(folder, vm + ".classes");
@@ -94,6 +103,10 @@ final class Usage {
             for (String line : new String(fresh, StandardCharsets.UTF_8).split("\n")) {
                 loaded(line);
             }
+            // Who listens too may talk to himself: most tests of a network do.
+            if (isCalling && !isListening) {
+                fact("talked", "some port", null);
+            }
         } catch (IOException error) {
             fact("missed", "the classes that this JVM loads", null);
         }
@@ -109,6 +122,8 @@ final class Usage {
         if (name.equals("java.lang.ProcessImpl")) {
             fact("missed", "the programs that it starts", null);
         }
+        isCalling |= CALLERS.contains(name);
+        isListening |= LISTENERS.contains(name);
         // Who makes a class says where it comes from, a loader of the project's own for example. Its name tells more.
         boolean isOwn = sources.isOwn(source);
         List<String> files = sources.paths(name, isOwn);
