@@ -1,11 +1,13 @@
 """Turns pytest's reports of one test into the protocol's outcome. It decides nothing else."""
 
+import re
 from typing import Any, List
 
 from unflake_channel import Message, clean
 from unflake_failures import Failures
 
 MESSAGE_LIMIT = 2000
+ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 
 def split_attempts(reports: List[Any]) -> List[List[Any]]:
@@ -49,7 +51,20 @@ def judge(reports: List[Any], failures: Failures) -> Message:
     told = attempt(outcome, plain, message, text, written(bad[-1]) if bad else "")
     if bad:
         told["kind"], told["frames"] = failures.of(bad[0])
+        told["parts"] = parts_of(bad)
     return told
+
+
+def parts_of(reports: List[Any]) -> List[List[str]]:
+    """Number and name of the subtests among reports; the number tells those of the same name apart."""
+    names = [subtest_name(report.context) for report in reports if hasattr(report, "context")]
+    return [[str(1 + names[:place].count(name)), name] for place, name in enumerate(names)]
+
+
+def subtest_name(context: Any) -> str:
+    """A subtest by its message and its values, as far as they are told apart without their addresses."""
+    values = ", ".join(f"{key}={value!r}" for key, value in sorted(getattr(context, "kwargs", {}).items()))
+    return clean(ADDRESS.sub("0x", f"{getattr(context, 'msg', None) or ''} ({values})"))
 
 
 def attempt(outcome: str, reports: List[Any], message: str = "", text: str = "", output: str = "") -> Message:

@@ -104,7 +104,9 @@ impl Settings {
         if let (Some(against), Some(own)) = (&mut against, &own) {
             let memory = memory::of(own);
             let tested = memory.clone();
-            against.tested = Some(Tested::new(move |commit| tested.was_tested(commit)));
+            against.tested = Some(Tested::new(move |commit| {
+                tested.first_tested(commit).is_some()
+            }));
             against.memory = Some(memory);
         }
         let wishes = projects.into_iter().map(|project| Wish {

@@ -50,6 +50,15 @@ pub struct Costs {
 }
 
 impl Costs {
+    /// What these trials cost, those of one test for example.
+    pub fn of(trials: &[Trial]) -> Self {
+        let mut costs = Self::default();
+        for trial in trials {
+            costs.add(trial);
+        }
+        costs
+    }
+
     /// Adds one trial; those of the suite itself cost nothing extra.
     pub fn add(&mut self, trial: &Trial) {
         let spent = match (trial.rung, trial.birth) {

@@ -18,7 +18,7 @@ mod stray;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use unflake_core::blame::inquiry::Inquiry;
 use unflake_core::blame::question::{Ended, Ground, Heard, Side as Where, Step};
@@ -33,8 +33,9 @@ use unflake_core::verdict::{Doubt, Flakiness, Reason, Verdict};
 
 use crate::blame::comparison::Changes;
 use crate::blame::memory::Memory;
-use crate::git::difference::{CheckBase, Difference};
+use crate::git::difference::{CheckBase, Difference, Kept};
 use crate::lab::session::{Halt, Session};
+use crate::usage::ignored::Ignored;
 use side::Made;
 use sides::Sides;
 
@@ -283,13 +284,20 @@ impl Session {
             return Ground::None(Open::NoRepository);
         }
         if difference.changes.is_empty() {
-            if difference.git.is_none() || self.was_tested_before(&difference) {
+            let Some(git) = &difference.git else {
                 return Ground::Unchanged;
+            };
+            match self.first_tested(git) {
+                None => {
+                    let why = "nothing differs from it, and this commit was not tested before";
+                    return Ground::None(Open::NoBase {
+                        why: why.to_owned(),
+                        fetch: None,
+                    });
+                }
+                Some(tested) if self.is_as_then(git, tested) => return Ground::Unchanged,
+                Some(_) => {}
             }
-            return Ground::None(Open::NoBase {
-                why: "nothing differs from it, and this commit was not tested before".to_owned(),
-                fetch: None,
-            });
         }
         if !self.has_order(at) {
             return Ground::None(Open::NotAsked);
@@ -322,13 +330,18 @@ impl Session {
         self.has_order(at) && is_same && *test == self.suspects[at].test
     }
 
-    /// Whether this very commit was tested before, without other changes.
-    fn was_tested_before(&self, difference: &Difference) -> bool {
-        let git = difference.git.as_ref();
-        let head = git.and_then(|git| git.repository.ask(&["rev-parse", "HEAD"]).ok().flatten());
-        let memory = self.memory();
-        head.zip(memory)
-            .is_some_and(|(head, memory)| memory.was_tested(&head))
+    /// When this very commit was first tested, without other changes.
+    fn first_tested(&self, git: &Kept) -> Option<SystemTime> {
+        let head = git.repository.ask(&["rev-parse", "HEAD"]).ok().flatten();
+        self.memory()?.first_tested(&head?)
+    }
+
+    /// Whether what git ignores is what it was at a time as well.
+    fn is_as_then(&self, git: &Kept, then: SystemTime) -> bool {
+        let against = self.wish.against.as_ref();
+        let clutter = against.map(|against| against.clutter(&git.repository));
+        let ignored = Ignored::read(&git.repository, &clutter.unwrap_or_default());
+        ignored.is_some_and(|ignored| ignored.is_older(git.repository.root(), then))
     }
 
     fn memory(&self) -> Option<&Memory> {

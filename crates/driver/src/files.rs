@@ -3,6 +3,7 @@
 pub(crate) mod copy;
 pub(crate) mod fingerprint;
 pub(crate) mod home;
+pub(crate) mod names;
 pub(crate) mod quiet;
 pub(crate) mod siblings;
 pub mod snapshot;

@@ -130,7 +130,7 @@ fn a_store_of_the_second_version_is_brought_to_this_one_and_its_failures_stay_as
         before: 100,
     };
     assert_eq!(store.evidence(&question, &|_| true).unwrap(), None);
-    assert!(store.was_tested("unflake", "abc", 100).unwrap());
+    assert!(store.first_tested("unflake", "abc", 100).unwrap().is_some());
     drop(store);
     assert_eq!(version(&path), 4);
     let view = Connection::open(&path).unwrap();

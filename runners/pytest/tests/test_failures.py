@@ -8,6 +8,7 @@ from typing import Any, List
 import pytest
 
 from unflake_failures import Facts, Failures
+from unflake_reports import judge
 
 SOURCE = """
 import json
@@ -100,3 +101,19 @@ def test_the_report_of_a_subtest_is_known_by_its_crash(project: Any) -> None:
     again = SimpleNamespace(longrepr=SimpleNamespace(reprcrash=SimpleNamespace(**vars(crash))))
     assert failures.of(again)[0] == "KeyError"
     assert failures.of(SimpleNamespace(longrepr=None)) == ("", [])
+
+
+def test_subtests_that_failed_are_parts_of_their_test(project: Any) -> None:
+    def report(context: Any = None) -> Any:
+        more = {} if context is None else {"context": context}
+        return SimpleNamespace(
+            outcome="failed", when="call", longrepr=None, longreprtext="", sections=[], duration=0.0, **more
+        )
+
+    def subtest(msg: Any, **kwargs: Any) -> Any:
+        return report(SimpleNamespace(msg=msg, kwargs=kwargs))
+
+    reports = [subtest("tea", b=2, a=object), subtest(None), subtest(None), report()]
+    told = judge(reports, Failures(str(project.folder), []))
+    assert told["parts"] == [["1", "tea (a=<class 'object'>, b=2)"], ["1", " ()"], ["2", " ()"]]
+    assert judge([report()], Failures(str(project.folder), []))["parts"] == []

@@ -1,5 +1,7 @@
 //! What the history knows of a test before this session: how it fared at the base and before it.
 
+use std::time::{Duration, SystemTime};
+
 use camino::Utf8Path;
 use unflake_core::blame::Known;
 use unflake_core::failure::Fingerprint;
@@ -73,11 +75,12 @@ impl Recollection for History {
         self.read_known(asked).unwrap_or_default()
     }
 
-    fn was_tested(&self, commit: &str) -> bool {
+    fn first_tested(&self, commit: &str) -> Option<SystemTime> {
         let tested = self
             .open()
-            .and_then(|store| store.was_tested(&self.source, commit, self.began));
-        tested.unwrap_or_default()
+            .and_then(|store| store.first_tested(&self.source, commit, self.began));
+        let since = u64::try_from(tested.unwrap_or_default()?).ok()?;
+        Some(SystemTime::UNIX_EPOCH + Duration::from_millis(since))
     }
 
     fn last_pass(&self, installed: &[String]) -> Option<LastPass> {
@@ -93,7 +96,6 @@ impl Recollection for History {
 mod tests {
     use std::fs;
     use std::process::Command;
-    use std::time::{Duration, SystemTime};
 
     use tempfile::TempDir;
     use unflake_core::event::{Event, Listing};
@@ -186,10 +188,14 @@ mod tests {
             found.map(|known| (known.runs, known.failures))
         };
         assert_eq!(known("b", "KeyError: 'k7'", &installed, i64::MAX), None);
-        assert!(!memory(i64::MAX).was_tested(&head));
+        assert_eq!(memory(i64::MAX).first_tested(&head), None);
         record(&path, &folder, &installed);
-        assert!(memory(i64::MAX).was_tested(&head));
-        assert!(!memory(0).was_tested(&head), "this session is no evidence");
+        assert!(memory(i64::MAX).first_tested(&head).is_some());
+        assert_eq!(
+            memory(0).first_tested(&head),
+            None,
+            "this session is no evidence"
+        );
         fs::write(folder.join("a.py"), "changed = 1").unwrap();
         record(&path, &folder, &installed);
         let one_failure = Some((1, 1));

@@ -27,7 +27,7 @@ pub(crate) fn write(report: &Report) -> String {
         write_finding(&mut text, report, finding, &others);
     }
     if report.shows_costs {
-        write_costs(&mut text, report.costs);
+        write_costs(&mut text, report);
     }
     write_latent(&mut text, report);
     for error in &report.collection_errors {
@@ -298,7 +298,8 @@ fn write_block(text: &mut String, block: &str) {
     }
 }
 
-fn write_costs(text: &mut String, costs: Costs) {
+fn write_costs(text: &mut String, report: &Report) {
+    let costs = report.costs;
     let kinds = [
         ("at once", costs.immediate),
         ("at the end", costs.end),
@@ -315,22 +316,32 @@ fn write_costs(text: &mut String, costs: Costs) {
         return;
     }
     let _ = writeln!(text, "\n{} {}", style("reruns:").bold(), spent.join(", "));
+    let mut lines = vec![(write_even(costs), "all reruns".to_owned())];
+    for finding in &report.findings {
+        let even = write_even(Costs::of(&finding.trials));
+        lines.push((even, printable(finding.test.name())));
+    }
+    lines.retain(|(even, _)| !even.is_empty());
+    if !lines.is_empty() {
+        let _ = writeln!(text, "same-VM reruns for the time of one other (N_E):");
+    }
+    for (even, whose) in lines {
+        let _ = writeln!(text, "    {even}: {whose}");
+    }
+}
+
+/// How many same-VM reruns each kind of fresh VM costs.
+fn write_even(costs: Costs) -> String {
     let even = |name: &str, fresh: Spent| {
         let ratio = costs.break_even(fresh)?;
-        Some(format!("{ratio:.1} for {name}"))
+        Some(format!("{ratio:.1} {name}"))
     };
     let even = [
-        even("a fork", costs.fork),
-        even("a new process", costs.exec),
+        even("in a fork", costs.fork),
+        even("in a new process", costs.exec),
     ];
     let even: Vec<String> = even.into_iter().flatten().collect();
-    if !even.is_empty() {
-        let even = even.join(", ");
-        let _ = writeln!(
-            text,
-            "        same-VM reruns for the same time (N_E): {even}"
-        );
-    }
+    even.join(", ")
 }
 
 fn colour(verdict: Verdict) -> Style {

@@ -94,6 +94,8 @@ struct JsonFinding<'a> {
     order: Option<JsonOrder<'a>>,
     cause: Option<JsonCause<'a>>,
     recipe: Option<[String; 2]>,
+    break_even_fork: Option<f64>,
+    break_even_exec: Option<f64>,
     attempts: Vec<JsonTrial<'a>>,
 }
 
@@ -246,6 +248,7 @@ fn to_json_counts(counts: Counts) -> JsonCounts {
 
 fn to_json_finding<'a>(report: &'a Report, finding: &'a Finding) -> JsonFinding<'a> {
     let test = report.test(&finding.test);
+    let costs = Costs::of(&finding.trials);
     JsonFinding {
         id: finding.test.name(),
         copy: finding.test.copy(),
@@ -265,6 +268,8 @@ fn to_json_finding<'a>(report: &'a Report, finding: &'a Finding) -> JsonFinding<
             .invocation
             .recipe(report, finding)
             .or_else(|| report.invocation.order_recipe(report, finding)),
+        break_even_fork: costs.break_even(costs.fork),
+        break_even_exec: costs.break_even(costs.exec),
         attempts: finding.trials.iter().map(to_json_trial).collect(),
     }
 }

@@ -27,6 +27,7 @@ mod quarantine;
 mod recorded;
 mod said;
 mod setup;
+mod subtests;
 mod surroundings;
 mod threshold;
 mod triage;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::blame::Known;
@@ -22,8 +23,8 @@ pub trait Recollection: Send + Sync {
     /// commits, in the same folder and with the same installed. `None` if there is no such run.
     fn known(&self, asked: &AskedFailure<'_>) -> Option<Known>;
 
-    /// Whether tests ran at this very commit before this session, without other changes. They need not have been all.
-    fn was_tested(&self, commit: &str) -> bool;
+    /// When tests first ran at this very commit before this session, without other changes. They need not have been all.
+    fn first_tested(&self, commit: &str) -> Option<SystemTime>;
 
     /// What differs from the files of the last run in which all tests passed with the same installed, where no git tells;
     /// `None` if there is none, or if not all files are known.
@@ -84,9 +85,9 @@ impl Memory {
         self.0.left_behind(root)
     }
 
-    /// See [`Recollection::was_tested`].
-    pub fn was_tested(&self, commit: &str) -> bool {
-        self.0.was_tested(commit)
+    /// See [`Recollection::first_tested`].
+    pub fn first_tested(&self, commit: &str) -> Option<SystemTime> {
+        self.0.first_tested(commit)
     }
 }
 

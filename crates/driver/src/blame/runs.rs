@@ -82,6 +82,11 @@ impl Session {
             return Ok(Heard::BaseCannotRun { why });
         }
         let is_listed = old.is_some();
+        if !is_listed && self.is_named_anew(at, sides)? {
+            let why = "its id is another in each VM, so that nobody knows it there".to_owned();
+            return Ok(Heard::BaseCannotRun { why });
+        }
+        let side = sides.get(seat).expect("it was just opened");
         let shared = self.shared_before(at, side);
         let own = old.map(|old| self.own_before(at, side, &old));
         let is_by_chance = own == Some(None);
@@ -90,6 +95,14 @@ impl Session {
             orders_differ: own.flatten().is_some_and(|own| own != shared),
             loses_tests: is_by_chance && side.lists_more_than(&self.places),
         }))
+    }
+
+    /// Whether a suspect is not even in another VM of the same files: its id is drawn anew, or tells the time.
+    fn is_named_anew(&mut self, at: usize, sides: &mut Sides) -> Result<bool, Halt> {
+        let seat = self.seat(Where::Here);
+        let opened = self.open_side(seat, sides)?;
+        let here = sides.get(seat).filter(|_| opened.is_ok());
+        Ok(here.is_some_and(|here| !here.lists(&self.suspects[at].test)))
     }
 
     /// Whether the file of a suspect came with the change.

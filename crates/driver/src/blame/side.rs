@@ -16,6 +16,7 @@ use unflake_core::trial::Trial;
 use unflake_core::usage::Usage;
 
 use crate::blame::comparison::chain;
+use crate::files::names::Names;
 use crate::files::workspace::Workspace;
 use crate::framework::project::Project;
 use crate::git::difference::Difference;
@@ -29,6 +30,8 @@ use crate::usage::kernel::Watch;
 pub(crate) struct Side {
     session: Session,
     lane: Lane,
+    names: Names,
+    /// By their names at home.
     listed: HashSet<TestId>,
     /// The system's eye on the changed files.
     watch: Option<Watch>,
@@ -134,10 +137,13 @@ impl Side {
             watch = Watch::begin(files, paths);
         })?;
         session.learn_chance()?;
-        let listed = session.tests.iter().map(|test| test.id.clone()).collect();
+        let names = Names::new(&session.place(lane.workspace.as_ref()), &parent.place(None));
+        let listed = session.tests.iter().map(|test| names.at_home(&test.id));
+        let listed = listed.collect();
         Ok(Self {
             session,
             lane,
+            names,
             listed,
             watch,
             last: None,
@@ -169,13 +175,14 @@ impl Side {
 
     /// What tells the parameters of a test there from others, if it has some.
     pub(crate) fn params(&self, test: &TestId) -> Option<&str> {
-        params(&self.session, test)
+        params(&self.session, &self.names.in_copy(test))
     }
 
     /// The tests that stand before a test in the side's own order.
     pub(crate) fn before(&self, test: &TestId) -> Vec<TestId> {
-        let tests = self.session.tests.iter().map(|one| &one.id);
-        tests.take_while(|one| *one != test).cloned().collect()
+        let tests = self.session.tests.iter();
+        let tests = tests.map(|one| self.names.at_home(&one.id));
+        tests.take_while(|one| one != test).collect()
     }
 
     /// Runs tests one after the other; or why none ran.
@@ -191,11 +198,15 @@ impl Side {
             ..Manner::once(Setting::Ordered)
         };
         let lanes = std::slice::from_mut(&mut self.lane);
-        let trials = match self.session.run_each(lanes, &[order.to_vec()], manner) {
+        let order = order.iter().map(|test| self.names.in_copy(test)).collect();
+        let mut trials = match self.session.run_each(lanes, &[order], manner) {
             Ok(mut trials) => trials.pop().unwrap_or_default(),
             Err(Halt::Interrupted) => return Err(Halt::Interrupted),
             Err(Halt::Error(error)) => return Ok(Err(explain(&error))),
         };
+        for trial in &mut trials {
+            trial.test = self.names.at_home(&trial.test);
+        }
         let written = self.written(began);
         self.last = Some(written.clone());
         Ok(Ok(Order { trials, written }))

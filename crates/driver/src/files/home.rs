@@ -294,6 +294,9 @@ impl Session {
             for text in [&mut account.message, &mut account.text, &mut account.output] {
                 *text = workspace.tell(text, root);
             }
+            for part in &mut account.parts {
+                part.name = workspace.tell(&part.name, root);
+            }
         }
         trial
     }

@@ -265,7 +265,7 @@ pub(crate) fn is_written_by_people(path: &str) -> bool {
 }
 
 /// When anything about a file last changed, its name and its owner included.
-fn changed(file: &Metadata) -> SystemTime {
+pub(crate) fn changed(file: &Metadata) -> SystemTime {
     let seconds = u64::try_from(file.ctime()).unwrap_or_default();
     let nanoseconds = u32::try_from(file.ctime_nsec()).unwrap_or_default();
     SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds)

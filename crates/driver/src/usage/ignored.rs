@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::SystemTime;
 
 use camino::Utf8Path;
 
-use crate::git::clutter::{Clutter, Sieve, is_of_tools};
+use crate::git::clutter::{Clutter, Sieve, changed, is_of_tools};
 use crate::git::repository::Repository;
 
 /// How many files and folders are followed at the most.
@@ -38,6 +39,14 @@ impl Ignored {
             found.add(name, repository.root(), &mut sieve)?;
         }
         Some(found)
+    }
+
+    /// Whether nothing about a file has changed since a time.
+    pub(crate) fn is_older(&self, root: &Utf8Path, than: SystemTime) -> bool {
+        self.files.iter().all(|file| {
+            let data = fs::symlink_metadata(root.join(file));
+            data.is_ok_and(|data| changed(&data) <= than)
+        })
     }
 
     fn add(&mut self, name: &str, root: &Utf8Path, sieve: &mut Sieve<'_>) -> Option<()> {

@@ -94,18 +94,19 @@ impl Sqlite {
         Ok((found.runs > 0).then_some(found))
     }
 
-    /// Whether a suite was run at a revision, without other changes, in the same folder and before a time.
-    pub fn was_tested(
+    /// When a suite was first run at a revision, without other changes, in the same folder and before a time.
+    pub fn first_tested(
         &self,
         source: &str,
         revision: &str,
         before: i64,
-    ) -> Result<bool, StoreError> {
-        let any = "SELECT 1 FROM import CROSS JOIN run ON run.id BETWEEN import.first AND import.last \
-                   JOIN provenance ON provenance.id = run.provenance \
-                   WHERE import.source = ?1 AND provenance.revision = ?2 AND run.time < ?3 \
-                   AND run.attempt = 1 AND run.outcome IN (0, 1, 2, 5, 7, 8) LIMIT 1";
-        let found = self.read(any, params![source, revision, before], |_| Ok(()))?;
-        Ok(!found.is_empty())
+    ) -> Result<Option<i64>, StoreError> {
+        let first = "SELECT min(run.time) FROM import \
+                    CROSS JOIN run ON run.id BETWEEN import.first AND import.last \
+                    JOIN provenance ON provenance.id = run.provenance \
+                    WHERE import.source = ?1 AND provenance.revision = ?2 AND run.time < ?3 \
+                    AND run.attempt = 1 AND run.outcome IN (0, 1, 2, 5, 7, 8)";
+        let found = self.read(first, params![source, revision, before], |row| row.get(0))?;
+        Ok(found.into_iter().next().flatten())
     }
 }

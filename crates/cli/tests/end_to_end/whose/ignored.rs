@@ -139,3 +139,20 @@ fn ignored_files_that_nobody_reads_are_no_change() {
         &["untouched", "at-base"],
     );
 }
+
+#[test]
+fn a_generated_file_that_changed_since_the_commit_was_tested() {
+    let read = "def table():\n    from shop import table\n\n    return table.NUMBER";
+    let Some(history) = History::at(&reader("shop/table.py", read)) else {
+        return;
+    };
+    let test = "test_table.py::test_table";
+    history.write("shop/table.py", "NUMBER = 1\n");
+    history.run(&[]).ends(0);
+    history.write("shop/table.py", "NUMBER = 20\n");
+    assert_eq!(history.fail_plainly(&history.tree(), &[]), [test]);
+    for arguments in [&[][..], &["--forgive", "pre-existing"]] {
+        let said = history.run(arguments);
+        said.ends(1).is_not_acquitted(test);
+    }
+}

@@ -187,3 +187,98 @@ fn the_users_own_hash_seed_is_kept_and_seen() {
         "{lines:?}"
     );
 }
+
+/// A test with a parameter for each file, by its whole path, and a coin for one of them.
+const PATHS: &str = r#"
+=== data/one.txt
+1
+=== data/two.txt
+2
+=== prices.py
+def least():
+    return 1
+=== test_files.py
+import glob
+import os
+
+import coin
+import prices
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+@pytest.mark.parametrize("path", sorted(glob.glob(HERE + "/data/*.txt")))
+def test_file(path):
+    number = int(open(path).read())
+    assert number >= prices.least()
+    assert number == 1 or coin.toss()
+"#;
+
+#[test]
+fn an_old_coin_whose_parameter_is_a_path_of_the_checkout_is_not_yours() {
+    let Some(history) = History::at(PATHS) else {
+        return;
+    };
+    history.change(Way::Branch, &[("prices.py", "return 1", "return 0 + 1")]);
+    let test = format!("test_files.py::test_file[{}/data/two.txt]", tree(&history));
+    let said = history.run(&[]);
+    said.ends(0).is(&test, "not-yours", &["at-base"]);
+}
+
+#[test]
+fn a_bug_in_a_parameter_that_is_a_path_of_the_checkout_is_yours() {
+    let Some(history) = History::at(PATHS) else {
+        return;
+    };
+    history.change(Way::Branch, &[("prices.py", "return 1", "return 2")]);
+    let test = format!("test_files.py::test_file[{}/data/one.txt]", tree(&history));
+    let said = history.run(&[]);
+    said.ends(1).is(&test, "yours", &["fails-more"]);
+}
+
+/// The work tree as Python tells it.
+fn tree(history: &History) -> String {
+    let tree = history.tree().canonicalize().unwrap();
+    tree.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_id_that_each_collection_draws_anew_is_no_new_test() {
+    let base = r#"
+=== prices.py
+def price():
+    return 1
+=== test_ids.py
+import os
+
+import coin
+import prices
+import pytest
+
+
+def drawn():
+    with open(os.environ["OUTSIDE"] + "/collections", "ab") as file:
+        file.write(b".")
+        file.flush()
+        return f"run-{file.tell()}"
+
+
+@pytest.mark.parametrize("run", [drawn()])
+def test_price(run):
+    assert prices.price() == 1 and coin.toss()
+"#;
+    let Some(history) = History::at(base) else {
+        return;
+    };
+    let edit = ("prices.py", "return 1", "return 0 + 1");
+    history.change(Way::Branch, &[edit]);
+    let mut said = history.run(&[]);
+    if said.tests().is_empty() {
+        said = history.run(&[]);
+    }
+    let [test] = said.tests()[..] else {
+        panic!("{said}");
+    };
+    said.ends(1).is(test, "not-known", &["base-cannot-run"]);
+}
