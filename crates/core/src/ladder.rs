@@ -220,6 +220,10 @@ fn with_other_seeds(rungs: Rungs, seen: Seen<'_>) -> Option<Step> {
     let same = same.filter(|trial| trial.rung != Rung::OtherSeed);
     let same = Tally::of_failures(same.map(|trial| &trial.outcome));
     let is_seed = others.hits == 0 && chance_of(others, same) <= EXCLUDED;
+    // Something else may have ended while the others were tried, an outage for example.
+    if is_seed && seen.last().rung == Rung::OtherSeed {
+        return Some(Step::Rerun(Rung::Fresh, Place::NewInterpreter));
+    }
     Some(Step::Conclude(Verdict::Flaky(if is_seed {
         Flakiness::HashSeed
     } else {
@@ -550,6 +554,16 @@ mod tests {
             passes_if(rung == Rung::OtherSeed && tried == 1)
         });
         assert_eq!(verdict, Verdict::Flaky(Flakiness::Unplaced));
+        let mut is_over = false;
+        let (verdict, _) = climb(rungs, true, |rung, _, _| {
+            is_over |= rung == Rung::OtherSeed;
+            passes_if(is_over)
+        });
+        assert_eq!(
+            verdict,
+            Verdict::Flaky(Flakiness::Unplaced),
+            "an outage ended meanwhile"
+        );
         let (verdict, climbed) = climb(rungs, true, |_, _, _| Outcome::Failed);
         assert_eq!(verdict, Verdict::Broken);
         let others = climbed.iter().filter(|(rung, _)| *rung == Rung::OtherSeed);

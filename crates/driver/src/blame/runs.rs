@@ -139,7 +139,33 @@ impl Session {
         };
         let then = |path: &str| fs::read_to_string(tree.path().join(path)).ok();
         let names = renames.old_names(test, then);
-        names.into_iter().find(|name| side.lists(name))
+        let old = names.into_iter().find(|name| side.lists(name));
+        old.or_else(|| {
+            let old = renames.name_in_old_file(test);
+            self.namesake(test, old.as_ref().unwrap_or(test), side)
+        })
+    }
+
+    /// The one test of a side that is gone here and is the same function with the same parameters, in another class or
+    /// with another id for them. `old` is what the test would be called there in its file.
+    fn namesake(&self, test: &TestId, old: &TestId, side: &Side) -> Option<TestId> {
+        let project = &self.home.project;
+        let root = Utf8PathBuf::from(&self.listed().root);
+        let place = project.place_of(old, &root)?;
+        let own = side::params(self, test);
+        let is_same = |one: &&TestId| {
+            let there = side.params(one);
+            let has_params = match (own, there) {
+                (Some(own), Some(there)) => own == there,
+                (None, None) => parameters(one) == parameters(old),
+                (Some(_), None) | (None, Some(_)) => false,
+            };
+            let is_gone = !self.places.contains_key(*one);
+            is_gone && has_params && project.place_of(one, &root).as_ref() == Some(&place)
+        };
+        let mut same = side.tests().filter(is_same);
+        let found = same.next()?;
+        same.next().is_none().then(|| found.clone())
     }
 
     /// The tests that ran before a suspect, without those that a side lacks.
@@ -295,4 +321,10 @@ impl Session {
         let file = name.split("::").next().unwrap_or(name);
         Utf8PathBuf::from(&self.listed().root).join(file)
     }
+}
+
+/// What tells the parameters of a test in its id.
+fn parameters(test: &TestId) -> Option<&str> {
+    let (_, parameters) = test.name().split_once('[')?;
+    Some(parameters)
 }

@@ -157,6 +157,11 @@ impl Side {
         self.listed.contains(test)
     }
 
+    /// All tests that are there.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = &TestId> {
+        self.listed.iter()
+    }
+
     /// Whether a test is there that is not among these.
     pub(crate) fn lists_more_than(&self, tests: &HashMap<TestId, usize>) -> bool {
         self.listed.iter().any(|test| !tests.contains_key(test))

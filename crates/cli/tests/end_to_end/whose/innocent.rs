@@ -243,3 +243,53 @@ fn a_renamed_test_with_an_old_coin_is_compared_with_its_old_id() {
         .ends(0)
         .is("test_shop.py::test_purchase", "not-yours", &["at-base"]);
 }
+
+#[test]
+fn a_test_with_an_old_coin_that_moved_into_a_class_is_compared_with_its_old_id() {
+    let Some(history) = History::at(COIN) else {
+        return;
+    };
+    let edit = (
+        "test_shop.py",
+        "def test_buy():\n    assert shop.buy()",
+        "class TestShop:\n    def test_buy(self):\n        assert shop.buy()",
+    );
+    history.change(Way::Branch, &[edit]);
+    history.run(&[]).ends(0).is(
+        "test_shop.py::TestShop::test_buy",
+        "not-yours",
+        &["at-base"],
+    );
+}
+
+#[test]
+fn a_parameter_with_an_old_coin_that_got_a_name_is_compared_with_its_old_id() {
+    let old = "import pytest\nimport shop\n\n\n@pytest.mark.parametrize(\"many\", [1, 2])\ndef test_many(many):\n    assert many == 1 or shop.buy()";
+    let base = format!("{COIN}=== test_many.py\n{old}\n");
+    let Some(history) = History::at(&base.replace(
+        "    assert shop.buy()\n===",
+        "    assert shop.farewell()\n===",
+    )) else {
+        return;
+    };
+    let edit = ("test_many.py", "[1, 2]", "[1, 2], ids=[\"one\", \"two\"]");
+    history.change(Way::Branch, &[edit]);
+    let said = history.run(&[]);
+    said.ends(0)
+        .is("test_many.py::test_many[two]", "not-yours", &["at-base"]);
+}
+
+#[test]
+fn a_new_test_beside_an_old_namesake_is_yours() {
+    let Some(history) = History::at(COIN) else {
+        return;
+    };
+    let edit = (
+        "test_shop.py",
+        "",
+        "\n\nclass TestShop:\n    def test_buy(self):\n        import coin\n\n        assert coin.toss(\"new\")\n",
+    );
+    history.change(Way::Branch, &[edit]);
+    let test = "test_shop.py::TestShop::test_buy";
+    history.run(&[]).ends(1).is(test, "yours", &["new-test"]);
+}
