@@ -34,7 +34,7 @@ itsdangerous   | 2.2.0  | src | src          | tests           | 297   | freezeg
 marshmallow    | 4.4.0  | src | src          | tests           | 1192  | simplejson==3.20.2 |
 simpleeval     | 1.0.8  |     | simpleeval.py | tests          | 160   | |
 sqlparse       | 0.6.1  |     | sqlparse     | tests           | 537   | |
-tabulate       | 0.10.0 |     | tabulate     | test            | 303   | wcwidth==0.2.14 |
+tabulate       | 0.10.0 | .   | tabulate     | test            | 303   | wcwidth==0.2.14 |
 tinydb         | 4.9.0  |     | tinydb       | tests           | 218   | |
 toolz          | 1.2.0  |     | toolz        | toolz           | 192   | |
 voluptuous     | 0.16.0 |     | voluptuous   | voluptuous      | 168   | |
