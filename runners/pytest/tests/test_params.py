@@ -41,9 +41,10 @@ class Colour(enum.Enum):
     BLUE = 2
 
 
-def digest(*values: Any) -> Any:
+def digest(*values: Any, root: str = "/project") -> Any:
     params = {f"p{place}": value for place, value in enumerate(values)}
-    return Digests().of(SimpleNamespace(callspec=SimpleNamespace(params=params)))
+    config = SimpleNamespace(rootpath=pathlib.Path(root))
+    return Digests().of(SimpleNamespace(callspec=SimpleNamespace(params=params), config=config))
 
 
 @pytest.mark.parametrize(
@@ -107,6 +108,12 @@ def test_a_circle_ends() -> None:
 def test_what_cannot_be_looked_at_has_no_digest() -> None:
     assert Digests().of(SimpleNamespace(callspec=None)) is None
     assert digest("\udc80") is not None
+
+
+def test_a_path_of_the_project_is_the_same_in_a_copy_of_it() -> None:
+    here, there = (digest(f"{root}/data.csv", root=root) for root in ("/project", "/copy/of/it"))
+    assert here == there
+    assert here != digest("/elsewhere/data.csv")
 
 
 def test_a_digest_is_the_same_in_every_interpreter() -> None:
