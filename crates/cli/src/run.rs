@@ -198,7 +198,7 @@ fn explain_order(
             .find(|one| one.test == finding.test);
         if let Some(explained) = explained {
             finding.dependence = explained.dependence.take();
-            finding.cause = explained.cause.take();
+            finding.cause = explained.cause.take().or(finding.cause.take());
         }
     }
     report.notes.append(&mut found.notes);

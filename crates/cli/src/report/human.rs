@@ -121,13 +121,15 @@ fn write_reasons(text: &mut String, report: &Report, finding: &Finding) {
         write_hanging(text, title, &printable(&line));
     }
     for (title, line) in order::describe(finding) {
-        write_titled(text, &format!("{title}:"), &line);
+        write_prose(text, &format!("{title}:"), &printable(&line));
     }
     if !finding.left_behind.is_empty() {
         let files = printable(&finding.left_behind.join(", "));
         write_titled(text, "it changed:", &cut(&files, 200));
     }
-    if finding.verdict.depends_on_order() && finding.dependence.is_none() {
+    let polluters = finding.blame.iter().flat_map(|blame| &blame.polluters);
+    let is_known = finding.dependence.is_some() || polluters.count() > 0;
+    if finding.verdict.depends_on_order() && !is_known {
         let command = report.invocation.order(report, finding);
         write_titled(text, "which tests does it depend on:", &command);
     }
@@ -203,10 +205,21 @@ fn write_hanging(text: &mut String, title: &str, sentence: &str) {
     }
 }
 
+/// The same after a title of any length.
+fn write_prose(text: &mut String, title: &str, sentence: &str) {
+    let lines = wrap(&format!("{title} {sentence}"), WIDTH - INDENT.len() - 2);
+    for (place, line) in lines.iter().enumerate() {
+        let _ = match line.strip_prefix(title).filter(|_| place == 0) {
+            Some(rest) => writeln!(text, "{INDENT}{}{rest}", style(title).dim()),
+            None => writeln!(text, "{INDENT}  {line}"),
+        };
+    }
+}
+
 /// The words of a sentence in lines so wide. What is longer than a line, an id for example, stays whole.
 fn wrap(sentence: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in sentence.split_whitespace() {
+    for word in sentence.trim().split(' ') {
         let line = lines.last_mut().expect("there is a first line");
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
             lines.push(word.to_owned());

@@ -1,4 +1,4 @@
-//! The tests whose leftovers make a suspect fail, found in the copies in which it was compared.
+//! The tests whose leftovers make a suspect fail, and what they leave, found in the copies in which it was compared.
 
 use std::time::Instant;
 
@@ -38,5 +38,22 @@ impl Session {
             sides.polluters.push(found.clone());
         }
         Ok(found)
+    }
+
+    /// Shows what of the state that the polluters leave makes a suspect fail, if there is time for it.
+    pub(super) fn find_leftovers(
+        &mut self,
+        at: usize,
+        polluters: &[TestId],
+        sides: &mut Sides,
+        deadline: Option<Instant>,
+    ) -> Result<(), Halt> {
+        let is_over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let side = sides.get_mut(self.seat(Where::Here));
+        if let Some(side) = side.filter(|_| !polluters.is_empty() && !is_over) {
+            let cause = side.find_leftovers(polluters, &self.suspects[at].test)?;
+            self.suspects[at].cause = cause.map(Box::new);
+        }
+        Ok(())
     }
 }

@@ -11,11 +11,13 @@ use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use unflake_core::nio::Setting;
+use unflake_core::state::Cause;
 use unflake_core::test::TestId;
 use unflake_core::trial::Trial;
 use unflake_core::usage::Usage;
 
 use crate::blame::comparison::chain;
+use crate::cause::find::{Family, Reach};
 use crate::files::names::Names;
 use crate::files::workspace::Workspace;
 use crate::framework::project::Project;
@@ -215,6 +217,31 @@ impl Side {
         let written = self.written(began);
         self.last = Some(written.clone());
         Ok(Ok(Order { trials, written }))
+    }
+
+    /// What of the state that polluters leave makes a test fail, where that can be shown.
+    pub(crate) fn find_leftovers(
+        &mut self,
+        polluters: &[TestId],
+        test: &TestId,
+    ) -> Result<Option<Cause>, Halt> {
+        let in_copy = |test| self.names.in_copy(test);
+        let family = Family {
+            culprits: polluters.iter().map(in_copy).collect(),
+            tests: vec![in_copy(test)],
+            passes_alone: true,
+            by_import: false,
+            reach: Reach::Suite,
+        };
+        let is_watching = std::mem::replace(&mut self.session.is_watching, false);
+        let causes = self.session.find_state(&family);
+        self.session.is_watching = is_watching;
+        match causes {
+            Ok(mut causes) => Ok(causes.pop().flatten().filter(|one| !one.shown.is_empty())),
+            Err(Halt::Interrupted) => Err(Halt::Interrupted),
+            // Whose failure it is does not hang on it.
+            Err(Halt::Error(_)) => Ok(None),
+        }
     }
 
     /// Where what a run used is written, now that it has ended.

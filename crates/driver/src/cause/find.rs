@@ -88,9 +88,18 @@ impl Family {
 }
 
 impl Session {
-    /// What of the state that the culprits change makes each of the tests end otherwise than alone;
-    /// `None` where it cannot be looked at.
+    /// What of the state that the culprits change makes each of the tests end otherwise than alone, and how that could
+    /// be mended; `None` where it cannot be looked at.
     pub(crate) fn find_causes(&mut self, family: &Family) -> Result<Vec<Option<Cause>>, Halt> {
+        let mut causes = self.find_state(family)?;
+        if family.passes_alone && !family.by_import {
+            if_listed(self.add_fixes(family, &mut causes))?;
+        }
+        Ok(causes)
+    }
+
+    /// The same without what could be done about it.
+    pub(crate) fn find_state(&mut self, family: &Family) -> Result<Vec<Option<Cause>>, Halt> {
         if !self.wish.project.tells_state() {
             return Ok(vec![None; family.tests.len()]);
         }
@@ -102,9 +111,6 @@ impl Session {
         let added = if_listed(self.add_places(family, &mut causes));
         self.home.project.look_for(Looking::Nothing);
         added?;
-        if family.passes_alone && !family.by_import {
-            if_listed(self.add_fixes(family, &mut causes))?;
-        }
         Ok(causes)
     }
 

@@ -275,6 +275,11 @@ impl History {
         if let Some(python) = &self.python {
             command.arg("--python").arg(python);
         }
+        let is_bounded = |one: &&str| ["--blame-budget", "--check-base"].contains(one);
+        if ["run", "triage"].contains(&verb) && !arguments.iter().any(is_bounded) {
+            // A slow machine takes longer, and finds the same.
+            command.args(["--blame-budget", "900"]);
+        }
         command.args(arguments);
         Said::of(Run::of(command.output().expect("unflake starts")))
     }

@@ -31,6 +31,10 @@ fn a_leak_is_flaky_and_only_the_true_polluter_is_named() {
     assert!(touches.contains("shop.py"), "{said}");
     let polluters = serde_json::json!(["test_shop.py::test_reduced"]);
     assert_eq!(whose["polluters"], polluters, "{said}");
+    let cause = &said.finding(VICTIM)["cause"];
+    assert_eq!(cause["shown"][0]["path"], "shop.PRICES['tea']", "{said}");
+    assert_eq!(cause["shown"][0]["file"], "shop.py", "{said}");
+    assert!(cause["fix"].is_null(), "{said}");
 }
 
 #[test]
