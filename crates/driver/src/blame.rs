@@ -139,7 +139,6 @@ impl Session {
         } else {
             Vec::new()
         };
-        self.find_leftovers(at, &polluters, sides, deadline)?;
         let (here, at_base, used, otherwise) = inquiry.evidence();
         let difference = self.known_difference();
         let blame = Blame {

@@ -10,7 +10,8 @@ use super::sides::Sides;
 use crate::lab::session::{Halt, Session};
 
 impl Session {
-    /// A smallest set of tests after which a suspect still fails in the same way; none if there was no time for it.
+    /// A smallest set of tests after which a suspect still fails in the same way; none if there was no time for it. Of
+    /// the first suspect with these polluters it is also found out which of their leftovers matters.
     pub(super) fn find_polluters(
         &mut self,
         at: usize,
@@ -36,12 +37,13 @@ impl Session {
         let found = search.found().unwrap_or_default().to_vec();
         if !found.is_empty() && !sides.polluters.contains(&found) {
             sides.polluters.push(found.clone());
+            self.find_leftovers(at, &found, sides, deadline)?;
         }
         Ok(found)
     }
 
     /// Shows what of the state that the polluters leave makes a suspect fail, if there is time for it.
-    pub(super) fn find_leftovers(
+    fn find_leftovers(
         &mut self,
         at: usize,
         polluters: &[TestId],
@@ -50,7 +52,7 @@ impl Session {
     ) -> Result<(), Halt> {
         let is_over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let side = sides.get_mut(self.seat(Where::Here));
-        if let Some(side) = side.filter(|_| !polluters.is_empty() && !is_over) {
+        if let Some(side) = side.filter(|_| !is_over) {
             let cause = side.find_leftovers(polluters, &self.suspects[at].test)?;
             self.suspects[at].cause = cause.map(Box::new);
         }
