@@ -19,10 +19,6 @@ mod unstable;
 pub(crate) mod whence;
 mod whole_pass;
 
-use std::io::Write;
-
-use anyhow::Context;
-
 use crate::Exit;
 use crate::history_args::HistoryVerb;
 
@@ -35,16 +31,5 @@ pub(crate) fn answer(verb: &HistoryVerb) -> anyhow::Result<Exit> {
         HistoryVerb::Next(args) => next::next(args),
         HistoryVerb::Anomalies(args) => anomalies::anomalies(args),
         HistoryVerb::Simulate(args) => simulate::simulate(args),
-    }
-}
-
-/// Writes a result to standard output.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    let written = writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush());
-    match written {
-        // Whoever reads it has seen enough: `unflake rates | head`.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot write the result"),
     }
 }

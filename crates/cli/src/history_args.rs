@@ -336,11 +336,17 @@ pub(crate) struct AnomaliesArgs {
 
 #[derive(Clone, Debug, Default, Parser)]
 pub(crate) struct SimulateArgs {
-    /// The table to write; `-` for standard output [default: into the store]
+    /// The table to write; `-` for standard output
     #[arg(value_name = "CSV", required_unless_present = "store")]
     pub(crate) table: Option<Utf8PathBuf>,
-    #[command(flatten)]
-    pub(crate) place: PlaceArgs,
+    /// Where there is no table: the history to write
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "UNFLAKE_STORE",
+        hide_env_values = true
+    )]
+    pub(crate) store: Option<Utf8PathBuf>,
     /// Also write what is planted, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) truth: Option<Utf8PathBuf>,

@@ -15,6 +15,7 @@ use crate::Exit;
 use crate::args::{ListArgs, ListFormat};
 use crate::printable::{printable, printable_lines};
 use crate::settings::Settings;
+use crate::stdout::print;
 
 #[derive(Serialize)]
 struct JsonList<'a> {
@@ -51,7 +52,6 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
     }
     drop(sender);
 
-    let mut stdout = std::io::stdout().lock();
     let mut exit = Exit::Clean;
     let mut listed: Option<Listing> = None;
     for event in events {
@@ -95,7 +95,7 @@ pub(crate) fn list(args: &ListArgs) -> anyhow::Result<Exit> {
         ListFormat::Json => to_json(&listing),
     };
     if !text.is_empty() {
-        writeln!(stdout, "{text}").context("cannot write the list")?;
+        print(&text)?;
     }
     Ok(exit)
 }

@@ -18,6 +18,7 @@ mod run;
 mod serve;
 mod serve_args;
 mod settings;
+mod stdout;
 mod triage;
 mod why;
 

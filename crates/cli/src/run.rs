@@ -27,6 +27,7 @@ use crate::quarantine::Quarantine;
 use crate::repeat::Invocation;
 use crate::report::{Report, github, human, json, junit, markdown};
 use crate::settings::Settings;
+use crate::stdout::print;
 
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<Exit> {
     let quarantine = Quarantine::load(args.quarantine.as_deref(), &args.project)?;
@@ -244,6 +245,5 @@ fn write_stdout(report: &Report, format: Format, policy: Policy, exit: Exit) -> 
         Format::Junit => junit::write(report, policy).context("cannot make the JUnit report")?,
         Format::Markdown => markdown::write(report),
     };
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{}", text.trim_end()).context("cannot write the report")
+    print(&text)
 }

@@ -1,7 +1,7 @@
 //! `unflake triage`: reads what another command reported, and has its failures looked into.
 
 use std::fs::{self, File};
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::time::SystemTime;
 
 use anyhow::Context;
@@ -20,6 +20,7 @@ use crate::quarantine::Quarantine;
 use crate::repeat::Invocation;
 use crate::report::plural;
 use crate::run::examine;
+use crate::stdout::print;
 
 pub(crate) fn triage(args: &TriageArgs) -> anyhow::Result<Exit> {
     let files = find_reports(&args.reports)?;
@@ -27,8 +28,7 @@ pub(crate) fn triage(args: &TriageArgs) -> anyhow::Result<Exit> {
     if reports.failures.is_empty() {
         let cases = plural(cases, "test case", "test cases");
         let files = plural(files.len(), "report", "reports");
-        writeln!(std::io::stdout(), "no failures among {cases} of {files}")
-            .context("cannot write the result")?;
+        print(&format!("no failures among {cases} of {files}"))?;
         return Ok(Exit::Clean);
     }
     let run_args = RunArgs {

@@ -8,7 +8,7 @@ mod keeping;
 mod steady;
 mod words;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
@@ -33,6 +33,7 @@ use unflake_driver::why::inquiry::{FuzzWish, Inquiry, Traces};
 use crate::Exit;
 use crate::args::ListFormat;
 use crate::settings::Settings;
+use crate::stdout::print;
 use crate::why::args::{RankArg, WhyArgs};
 
 /// What is told about a test.
@@ -119,8 +120,7 @@ pub(crate) fn why(args: &WhyArgs) -> anyhow::Result<Exit> {
         ListFormat::Human => human::write(&answer),
         ListFormat::Json => json::write(&answer),
     };
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{}", text.trim_end()).context("cannot write the report")?;
+    print(&text)?;
     Ok(if answer.is_interrupted {
         Exit::Interrupted
     } else if answer.has_failed() {

@@ -8,10 +8,11 @@ use unflake_history::dates;
 
 use super::question::{Head, Question, to_json};
 use super::rates::rest;
-use super::{print, table};
+use super::table;
 use crate::Exit;
 use crate::history_args::AnomaliesArgs;
 use crate::printable::printable;
+use crate::stdout::print;
 
 #[derive(Serialize)]
 struct Answer {

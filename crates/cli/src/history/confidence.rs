@@ -10,10 +10,11 @@ use unflake_history::book::{Before, Entry};
 
 use super::question::{Head, Question, plot, to_json};
 use super::rates::{JsonLine, rest, to_data};
-use super::{print, table};
+use super::table;
 use crate::Exit;
 use crate::history_args::ConfidenceArgs;
 use crate::printable::printable;
+use crate::stdout::print;
 
 #[derive(Serialize)]
 struct Answer {

@@ -11,11 +11,12 @@ use unflake_history::book::{Before, Entry};
 use super::question::{Head, Question, to_json};
 use super::rates::rest;
 use super::unstable::to_prior;
-use super::{next_run, print, replay, table};
+use super::{next_run, replay, table};
 use crate::Exit;
 use crate::history_args::{NextArgs, OrderArg};
 use crate::printable::printable;
 use crate::report::seconds as to_words;
+use crate::stdout::print;
 
 /// What a run is taken to cost where nobody has measured it: a test is quick until it was seen to be slow,
 /// else one that is known to be quick would be run over and over before any other had its first turn.

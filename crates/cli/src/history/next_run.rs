@@ -21,7 +21,7 @@ use super::next::to_candidate;
 use super::own_files::OwnFiles;
 use super::question::Question;
 use super::recorder::Recorder;
-use super::{print, table};
+use super::table;
 use crate::Exit;
 use crate::args::{AgainstArgs, LadderArgs, ProjectArgs, RunArgs, When};
 use crate::explain::Trouble;
@@ -29,6 +29,7 @@ use crate::history_args::NextArgs;
 use crate::printable::printable;
 use crate::report::seconds;
 use crate::settings::Settings;
+use crate::stdout::print;
 
 type Current = Arc<Mutex<Option<Interrupter>>>;
 

@@ -9,10 +9,11 @@ use unflake_core::quantify::sample::Sample;
 use unflake_history::book::{Before, Entry};
 
 use super::question::{Head, Question, plot, to_json};
-use super::{print, table};
+use super::table;
 use crate::Exit;
 use crate::history_args::{RatesArgs, SortArg};
 use crate::printable::printable;
+use crate::stdout::print;
 
 #[derive(Serialize)]
 struct Answer {

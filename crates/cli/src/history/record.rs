@@ -16,11 +16,12 @@ use unflake_history::store::Appended;
 
 use super::question::to_json;
 use super::send::Sender;
-use super::{place, print, table};
+use super::{place, table};
 use crate::Exit;
 use crate::explain::Trouble;
 use crate::history_args::{FormatArg, InputArg, RecordArgs};
 use crate::printable::printable;
+use crate::stdout::print;
 
 /// What is taken of a folder.
 const ENDINGS: [&str; 5] = ["xml", "csv", "tsv", "ndjson", "jsonl"];

@@ -19,9 +19,10 @@ use unflake_history::store::Store;
 use super::next::to_candidate;
 use super::question::{Head, Question, plot, to_json};
 use super::rates::{JsonLine, to_data};
-use super::{print, table};
+use super::table;
 use crate::Exit;
 use crate::history_args::NextArgs;
+use crate::stdout::print;
 
 /// A day in milliseconds.
 const DAY: i64 = 86_400_000;

@@ -14,10 +14,11 @@ use unflake_history::run::{Ended, More, Provenance, Row};
 use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::{Appended, Refused, Source, Store, digest_of};
 
-use super::{place, print, table};
+use super::{place, table};
 use crate::Exit;
 use crate::explain::Trouble;
 use crate::history_args::{DistributionArg, SimulateArgs};
+use crate::stdout::{print, unless_left};
 
 pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<Exit> {
     let plan = to_plan(args)?;
@@ -28,7 +29,8 @@ pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<Exit> {
     }
     match &args.table {
         Some(file) if file == "-" => {
-            write_table(simulation, std::io::stdout().lock())?;
+            let written = write_table(simulation, std::io::stdout().lock());
+            unless_left(written.map(drop))?;
         }
         Some(file) => {
             let writer = File::create(file).with_context(|| format!("cannot write {file}"))?;
@@ -37,8 +39,8 @@ pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<Exit> {
         }
         None => {
             let folder = place::here()?;
-            let path = args.place.store.as_deref().unwrap_or("history.db".into());
-            let path = folder.join(path);
+            let store = args.store.as_deref().expect("there is a table or a store");
+            let path = folder.join(store);
             let runs = fill(simulation, plan, path.as_std_path())?;
             print(&match runs {
                 Some(runs) => format!("{} runs in {path}", table::count(runs)),

@@ -13,10 +13,11 @@ use unflake_history::store::Store;
 
 use super::question::{Head, Question, plot, to_json};
 use super::rates::{JsonLine, rest, to_data};
-use super::{print, table};
+use super::table;
 use crate::Exit;
 use crate::history_args::{ModeArg, PriorArg, UnstableArgs};
 use crate::printable::printable;
+use crate::stdout::print;
 
 /// A day in milliseconds.
 const DAY: i64 = 86_400_000;

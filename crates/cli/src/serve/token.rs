@@ -8,9 +8,9 @@ use unflake_dashboard::tokens::{Role, TokenFile, add, revoke};
 use unflake_history::dates;
 
 use crate::Exit;
-use crate::history::print;
 use crate::printable::printable;
 use crate::serve_args::{RoleArg, TokenArgs, TokenVerb};
+use crate::stdout::print;
 
 pub(crate) fn token(args: &TokenArgs) -> anyhow::Result<Exit> {
     match &args.verb {

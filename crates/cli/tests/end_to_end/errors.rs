@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use crate::project::{Project, Python, Run};
 
@@ -206,4 +207,35 @@ fn the_active_virtualenv_is_used_and_then_the_projects_own() {
     let mut command = project.unflake(&["list"]);
     let active = Run::of(command.env("VIRTUAL_ENV", home(&bare)).output().unwrap());
     assert_error(&active, 3, &["has no pytest"]);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let project = Project::with(&[
+        FINE,
+        ("test_broken.py", "def test_broken(): assert False\n"),
+        ("report.xml", "<testsuite><testcase name='a'/></testsuite>"),
+    ]);
+    let python = python.to_str().unwrap();
+    let in_python = |verb: &'static str| [verb, "--python", python];
+    let verbs: [(Vec<&str>, i32); 6] = [
+        (in_python("list").to_vec(), 0),
+        ([&in_python("list")[..], &["--format", "json"]].concat(), 0),
+        (in_python("run").to_vec(), 1),
+        ([&in_python("run")[..], &["--", "test_fine.py"]].concat(), 0),
+        (vec!["triage", "report.xml"], 0),
+        (vec!["simulate", "-"], 0),
+    ];
+    for (arguments, code) in verbs {
+        let mut command = project.unflake(&arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut unflake = command.spawn().unwrap();
+        drop(unflake.stdout.take());
+        let run = Run::of(unflake.wait_with_output().unwrap());
+        assert_eq!(run.code, Some(code), "{arguments:?}: {run:#?}");
+        assert!(!run.stderr.contains("error:"), "{arguments:?}: {run:#?}");
+    }
 }
