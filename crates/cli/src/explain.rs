@@ -27,6 +27,13 @@ pub(crate) enum Trouble {
     NoSuchPython { python: Utf8PathBuf },
     #[error("there is no pom.xml in {folder}")]
     NoPom { folder: Utf8PathBuf },
+    #[error("{folder} is a project of {tool}, and unflake runs tests with pytest or Maven")]
+    OtherBuild {
+        folder: Utf8PathBuf,
+        tool: &'static str,
+        /// How its reports come into the history.
+        reports: &'static str,
+    },
     #[error("the calls of JUnit tests cannot be traced yet")]
     NoTracer,
     #[error("cannot write {file}")]
@@ -99,6 +106,13 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
             }
             Trouble::NoPom { .. } => {
                 "go to the root of the Maven project, or of one of its modules"
+            }
+            Trouble::OtherBuild { reports, .. } => {
+                let text = format!(
+                    "{reports} into the history, and `unflake rates`, `unstable` and `next` answer from it; for \
+                     Python tests name an interpreter with --python"
+                );
+                return (help(&text), Exit::Usage);
             }
             Trouble::NoTracer => {
                 "`unflake why` works for pytest; `unflake run` and `unflake order` say more about \

@@ -194,7 +194,7 @@ pub enum JunitError {
     #[error("the report is empty")]
     Empty,
     /// Its characters are in a code that we do not know.
-    #[error("the report is encoded as `{name}`, and we read UTF-8, UTF-16 and ISO-8859-1")]
+    #[error("the report is encoded as `{name}`, which is not known here: convert it to UTF-8")]
     Encoding {
         /// The encoding that it declares.
         name: String,
@@ -637,6 +637,12 @@ boom]]>
         for bytes in [latin.as_slice(), text.as_bytes(), &wide] {
             assert_eq!(read_junit(bytes).unwrap().cases[0].name, "café");
         }
+        for (declared, sign) in [("windows-1252", b'\x80'), ("iso-8859-15", b'\xa4')] {
+            let start =
+                format!("<?xml version='1.0' encoding='{declared}'?><testsuite><testcase name='5 ");
+            let bytes = [start.as_bytes(), &[sign], b"'/></testsuite>"].concat();
+            assert_eq!(read_junit(&bytes[..]).unwrap().cases[0].name, "5 €");
+        }
     }
 
     #[test]
@@ -661,8 +667,8 @@ boom]]>
                  `testsuite`",
             ),
             (
-                "<?xml version='1.0' encoding='windows-1252'?><testsuite/>",
-                "the report is encoded as `windows-1252`, and we read UTF-8, UTF-16 and ISO-8859-1",
+                "<?xml version='1.0' encoding='ebcdic-cp-us'?><testsuite/>",
+                "the report is encoded as `ebcdic-cp-us`, which is not known here: convert it to UTF-8",
             ),
             (
                 "<testsuite>\n<testcase name='a'>\n<failure>xyz",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use unflake_core::outcome::Outcome;
 use unflake_core::policy::Policy;
-use unflake_core::test::Test;
+use unflake_core::test::{Test, TestId};
 use unflake_core::trial::Trial;
 use unflake_core::verdict::Finding;
 
@@ -92,7 +92,7 @@ fn to_case(report: &Report, test: &Test, run: &SuiteRun, policy: Policy) -> Test
         });
         status.set_message(run.message.as_str());
     }
-    let (class, name) = split(test.id.name());
+    let (class, name) = split(&test.id);
     let mut case = TestCase::new(name, status);
     case.set_classname(class).set_time(run.duration);
     case.extra.insert("file".into(), test.file.as_str().into());
@@ -197,17 +197,23 @@ fn attempts(finding: &Finding) -> String {
         .join("; ")
 }
 
-/// pytest's `classname` and `name` for an id: `tests/a.py::T::t[x]` is `tests.a.T` and `t[x]`.
-fn split(id: &str) -> (String, &str) {
+/// The `classname` and `name` that the framework itself writes: for `tests/a.py::T::t[x]` they are `tests.a.T` and `t[x]`,
+/// for `shop.CartTest#total` the class and the method.
+fn split(test: &TestId) -> (String, &str) {
+    if let Some((class, method)) = test.class_and_method() {
+        return (class.to_owned(), method);
+    }
+    let id = test.name();
     let (plain, parameters) = id.find('[').map_or((id, ""), |at| id.split_at(at));
     let (class, name_length) = match plain.rsplit_once("::") {
         Some((class, name)) => (class, name.len() + parameters.len()),
         None => (plain, id.len()),
     };
-    let dotted = class
-        .replace("::", ".")
-        .replace('/', ".")
-        .replace(".py", "");
+    let (file, inside) = class.split_once("::").unwrap_or((class, ""));
+    let file = file.strip_suffix(".py").unwrap_or(file).replace('/', ".");
+    let inside = inside.split("::").filter(|part| !part.is_empty());
+    let dotted = std::iter::once(file.as_str()).chain(inside);
+    let dotted = dotted.collect::<Vec<_>>().join(".");
     (dotted, &id[id.len() - name_length..])
 }
 
@@ -222,13 +228,22 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_split_as_pytest_does() {
-        let case = |id| split(id);
-        assert_eq!(case("tests/a.py::t"), ("tests.a".to_owned(), "t"));
-        assert_eq!(
-            case("tests/a.py::T::t[x::y/z]"),
-            ("tests.a.T".to_owned(), "t[x::y/z]")
-        );
-        assert_eq!(case("README.md"), ("README.md".to_owned(), "README.md"));
+    fn ids_are_split_as_the_frameworks_do() {
+        for (id, class, name) in [
+            ("tests/a.py::t", "tests.a", "t"),
+            ("tests/a.py::T::t[x::y/z]", "tests.a.T", "t[x::y/z]"),
+            ("lib.pyx/test_a.py::t", "lib.pyx.test_a", "t"),
+            ("README.md", "README.md", "README.md"),
+            ("shop.CartTest#total", "shop.CartTest", "total"),
+            (
+                "shop.CartTest$Inner#t(int)[1]",
+                "shop.CartTest$Inner",
+                "t(int)[1]",
+            ),
+            ("test_a.py::t[a#b]", "test_a", "t[a#b]"),
+        ] {
+            let test = TestId::new(id);
+            assert_eq!(split(&test), (class.to_owned(), name), "{id}");
+        }
     }
 }

@@ -239,3 +239,38 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         assert!(!run.stderr.contains("error:"), "{arguments:?}: {run:#?}");
     }
 }
+
+#[test]
+fn a_project_of_another_build_tool_is_told_what_can_be_done() {
+    let gradle = [
+        ("build.gradle.kts", ""),
+        ("src/test/java/ShopTest.java", ""),
+    ];
+    for verb in ["run", "list", "nio", "order"] {
+        let output = Project::with(&gradle).unflake(&[verb]).output();
+        let parts = [
+            "is a project of Gradle, and unflake runs tests with pytest or Maven",
+            "unflake record build/test-results",
+            "--python",
+        ];
+        assert_error(&Run::of(output.unwrap()), 2, &parts);
+    }
+}
+
+#[test]
+fn python_tests_beside_another_build_tool_are_run() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let project = Project::with(&[("package.json", "{}"), ("tests/test_a.py", FINE.1)]);
+    let mut command = project.unflake(&["run"]);
+    let path = std::env::var("PATH").unwrap();
+    let bin = python.parent().unwrap().to_str().unwrap();
+    let run = Run::of(
+        command
+            .env("PATH", format!("{bin}:{path}"))
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(run.code, Some(0), "{run:#?}");
+}

@@ -2,8 +2,10 @@
 
 use std::io::{self, BufRead, Read};
 
+use encoding_rs::{Decoder, UTF_8};
+
 use super::JunitError;
-use super::encoding::Encoding;
+use super::encoding::{decode, decoder};
 
 /// The most bytes of one tag, comment or declaration. They are held in memory whole.
 pub(super) const MARKUP_LIMIT: u64 = 64 * 1024 * 1024;
@@ -21,7 +23,7 @@ const START: usize = 512;
 /// one piece of markup at a time.
 pub(super) struct Source<R> {
     inner: R,
-    encoding: Encoding,
+    decoder: Decoder,
     /// Bytes of the report that are not yet decoded.
     raw: Vec<u8>,
     text: Vec<u8>,
@@ -38,7 +40,7 @@ impl<R: BufRead> Source<R> {
     pub(super) fn new(inner: R) -> Result<Self, JunitError> {
         let mut source = Self {
             inner,
-            encoding: Encoding::Utf8,
+            decoder: UTF_8.new_decoder_without_bom_handling(),
             raw: Vec::new(),
             text: Vec::new(),
             position: 0,
@@ -51,8 +53,8 @@ impl<R: BufRead> Source<R> {
         while source.raw.len() < START && !source.has_ended {
             source.read_raw().map_err(read)?;
         }
-        let (encoding, mark) = Encoding::guess(&source.raw)?;
-        source.encoding = encoding;
+        let (decoder, mark) = decoder(&source.raw)?;
+        source.decoder = decoder;
         source.raw.drain(..mark);
         source.decode();
         Ok(source)
@@ -108,8 +110,12 @@ impl<R: BufRead> Source<R> {
         self.text.drain(..self.position);
         self.position = 0;
         let start = self.text.len();
-        self.encoding
-            .decode(&mut self.raw, self.has_ended, &mut self.text);
+        decode(
+            &mut self.decoder,
+            &mut self.raw,
+            self.has_ended,
+            &mut self.text,
+        );
         self.unify_line_ends(start);
     }
 
