@@ -16,6 +16,7 @@ use super::renames::{Renames, under_name};
 use super::side::{self, Made, Side, Written};
 use super::sides::Sides;
 use crate::git::worktree::BaseTree;
+use crate::lab::listings;
 use crate::lab::session::{Halt, Session};
 
 impl Session {
@@ -77,7 +78,12 @@ impl Session {
             return Ok(unready.heard());
         }
         let side = sides.get(seat).expect("it was just opened");
-        let old = self.name_at_base(at, side);
+        let mut old = self.name_at_base(at, side);
+        if old.is_none() && side.lists(&self.suspects[at].test) && self.is_drawn(at, sides)? {
+            self.suspects[at].is_drawn = true;
+            old = Some(self.suspects[at].test.clone());
+        }
+        let side = sides.get(seat).expect("it was just opened");
         if let (None, Some(why)) = (&old, side.trouble()) {
             return Ok(Heard::BaseCannotRun { why });
         }
@@ -105,6 +111,17 @@ impl Session {
         Ok(here.is_some_and(|here| !here.lists(&self.suspects[at].test)))
     }
 
+    /// Whether another VM of the same files has other parameters for a suspect, which no test has here. Then it is known
+    /// by its id alone.
+    fn is_drawn(&mut self, at: usize, sides: &mut Sides) -> Result<bool, Halt> {
+        let seat = self.seat(Where::Here);
+        let opened = self.open_side(seat, sides)?;
+        let test = &self.suspects[at].test;
+        let here = sides.get(seat).filter(|_| opened.is_ok());
+        let there = here.and_then(|here| here.params(test));
+        Ok(there.is_some_and(|there| listings::is_drawn(self.listed(), test, there)))
+    }
+
     /// Whether the file of a suspect came with the change.
     pub(super) fn is_new_file(&self, at: usize) -> bool {
         let Some(difference) = self.known_difference() else {
@@ -124,10 +141,12 @@ impl Session {
         let test = &self.suspects[at].test;
         if side.lists(test) {
             // With other parameters it is another test.
-            let is_same = match (side::params(self, test), side.params(test)) {
-                (Some(here), Some(there)) => here == there,
-                (Some(_) | None, Some(_) | None) => true,
-            };
+            let is_drawn = self.suspects[at].is_drawn;
+            let is_same = is_drawn
+                || match (side::params(self, test), side.params(test)) {
+                    (Some(here), Some(there)) => here == there,
+                    (Some(_) | None, Some(_) | None) => true,
+                };
             return is_same.then(|| test.clone());
         }
         let (difference, tree) = (self.known_difference()?, self.base_tree()?);

@@ -1,7 +1,10 @@
 //! What the lists of several VMs tell together: whether a name stands for the same test in each, and which
 //! random generators the project seeds.
+//!
+//! Where parameters come from a set, a name stands for another of them in another VM: what is listed under it there is
+//! listed under another name here. Where a parameter is drawn, a `uuid4()` for example, the first VM lists it nowhere.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, VmId};
@@ -18,6 +21,8 @@ const GENERATORS: [&str; 2] = ["random", "numpy"];
 pub(crate) struct Listings {
     /// The parameters of tests in a VM, where they are not those of the first's list.
     params: HashMap<(VmId, TestId), String>,
+    /// Tests of which a VM has a parameter that the first lists under no name: it is drawn anew in each.
+    drawn: HashSet<TestId>,
     /// The generators that stand alike in all VMs that listed the suite, once there were two.
     alike: Option<BTreeSet<String>>,
 }
@@ -34,8 +39,11 @@ impl Listings {
             if let (Some(before), Some(params)) = (of_first, &listed.params)
                 && before != params
             {
-                let test = (vm, listed.name.to_id());
-                self.params.insert(test, params.clone());
+                let test = listed.name.to_id();
+                if is_drawn(first, &test, params) {
+                    self.drawn.insert(test.clone());
+                }
+                self.params.insert((vm, test), params.clone());
             }
         }
         let names = |list: &'_ Collected| -> Vec<TestId> {
@@ -65,12 +73,32 @@ impl Listings {
         self.params.get(&(vm, test.clone()))
     }
 
+    /// Whether each VM draws the parameters of a test anew.
+    pub(crate) fn is_drawn(&self, test: &TestId) -> bool {
+        self.drawn.contains(test)
+    }
+
     /// The generators that nobody seeds: copies draw anew from them.
     fn unseeded(&self) -> Vec<String> {
         let is_seeded = |name: &str| self.alike.as_ref().is_some_and(|all| all.contains(name));
         let unseeded = GENERATORS.iter().filter(|name| !is_seeded(name));
         unseeded.map(ToString::to_string).collect()
     }
+}
+
+/// Whether parameters that a VM has for a test are those of no test of the same function in the first list.
+pub(crate) fn is_drawn(first: &Collected, test: &TestId, params: &str) -> bool {
+    let function = function(test.name());
+    let mut siblings = first.tests.iter();
+    !siblings.any(|one| {
+        let (name, _) = one.name.as_pair();
+        self::function(name) == function && one.params.as_deref() == Some(params)
+    })
+}
+
+/// A name without what tells the parameters.
+fn function(name: &str) -> &str {
+    name.split_once('[').map_or(name, |(function, _)| function)
 }
 
 impl Session {
@@ -82,7 +110,8 @@ impl Session {
     }
 
     /// Whether a VM has another test under this name than the one that was seen to fail; where none was, than
-    /// the first VM. As long as one of them does not tell, it is the same.
+    /// the first VM, which a test with parameters that each VM draws is not. As long as one of them does not tell, it is
+    /// the same.
     pub(crate) fn is_other_test(&self, test: &TestId, vm: VmId, rung: Rung) -> bool {
         if rung == Rung::Suite || self.listings.params.is_empty() {
             return false;
@@ -93,6 +122,9 @@ impl Session {
         let mut suspects = self.suspects.iter().rev();
         let suspect = suspects.find(|suspect| suspect.test == *test);
         let failed = suspect.and_then(|suspect| suspect.trials.first());
+        if failed.is_none() && self.listings.is_drawn(test) {
+            return false;
+        }
         let there = failed.map_or(listed, |trial| params(trial.vm));
         let here = params(vm);
         here.is_some() && there.is_some() && here != there
@@ -162,6 +194,19 @@ mod tests {
         let params = |vm| listings.params_in(VmId(vm), &test).map(String::as_str);
         assert_eq!(params(1), Some("1"));
         assert_eq!(params(2), None, "as in the first");
+    }
+
+    #[test]
+    fn parameters_that_the_first_lists_under_no_name_are_drawn() {
+        let first = collected(&[("t[a0]", "1"), ("t[a1]", "2"), ("u[a0]", "3")], None);
+        let mut listings = Listings::default();
+        let moved = [("t[a0]", "2"), ("t[a1]", "1"), ("u[a0]", "3")];
+        listings.compare(&first, VmId(1), &collected(&moved, None));
+        let drawn = |listings: &Listings, name| listings.is_drawn(&TestId::new(name));
+        assert!(!drawn(&listings, "t[a0]") && !drawn(&listings, "t[a1]"));
+        let anew = [("t[a0]", "1"), ("t[a1]", "2"), ("u[a0]", "2")];
+        listings.compare(&first, VmId(2), &collected(&anew, None));
+        assert!(drawn(&listings, "u[a0]") && !drawn(&listings, "t[a1]"));
     }
 
     #[test]

@@ -204,6 +204,7 @@ impl Session {
             left_behind: Vec::new(),
             dependence: None,
             cause: None,
+            is_drawn: false,
             is_judged: false,
         });
     }

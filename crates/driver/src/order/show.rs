@@ -184,6 +184,7 @@ impl Session {
             left_behind: Vec::new(),
             dependence,
             cause,
+            is_drawn: false,
             is_judged: false,
         });
     }

@@ -282,3 +282,73 @@ def test_price(run):
     };
     said.ends(1).is(test, "not-known", &["base-cannot-run"]);
 }
+
+/// An earlier test has a parameter that is another object in each interpreter, under a name that stays.
+const DRAWN: &str = r#"
+=== shop.py
+PRICES = {"tea": 100}
+
+
+def price(item):
+    return PRICES[item]
+
+
+def reduced(item, percent):
+    return price(item) * (100 - percent) // 100
+=== test_a.py
+import uuid
+
+import pytest
+
+
+@pytest.mark.parametrize("own", [pytest.param(uuid.uuid4(), id="UUID"), 7])
+def test_own(own):
+    assert own
+=== test_shop.py
+import shop
+
+
+def test_reduced():
+    assert shop.reduced("tea", 10) == 90
+
+
+def test_price():
+    assert shop.price("tea") == 100
+"#;
+
+#[test]
+fn a_leak_behind_a_test_whose_parameter_is_drawn_anew() {
+    let edit = (
+        "shop.py",
+        "    return price(item) * (100 - percent) // 100",
+        "    PRICES[item] = PRICES[item] * (100 - percent) // 100\n    return PRICES[item]",
+    );
+    super::leak(super::VICTIM, DRAWN, &[edit]);
+}
+
+#[test]
+fn an_old_coin_with_a_parameter_that_is_drawn_anew() {
+    let base = r#"
+=== test_a.py
+import uuid
+
+import coin
+import pytest
+import tea
+
+
+@pytest.mark.parametrize("own", [pytest.param(uuid.uuid4(), id="UUID")])
+def test_own(own):
+    assert tea.brew()
+    assert coin.toss()
+=== tea.py
+def brew():
+    return "tea"
+"#;
+    super::innocent::forgiven(
+        "test_a.py::test_own[UUID]",
+        base,
+        &[("tea.py", "return", "NAME = 1\n    return")],
+        &["at-base"],
+    );
+}
