@@ -21,7 +21,7 @@ use crate::lab::lane::{Lane, Manner, State};
 use crate::lab::session::{Halt, Mould, Session};
 use crate::lab::start_error::StartError;
 use crate::nio::hunt::in_pairs;
-use crate::protocol::messages::{Command, Name};
+use crate::protocol::messages::Command;
 use crate::run::climb::LEAVING;
 use crate::vm::event::Happening;
 
@@ -200,10 +200,11 @@ impl Session {
         // Where states are compared, a generator that was drawn anew would be a difference.
         let is_compared = lane.compares || !lane.restore.is_empty();
         let redraw = (manner.is_apart && !is_compared).then(|| self.redraw());
+        let there = |test: &TestId| self.name_in(lane.vm, test);
         let command = Command::Twice {
-            tests: lane.rest().iter().map(Name::from).collect(),
+            tests: lane.rest().iter().map(there).collect(),
             between: manner.between,
-            next: lane.next.as_ref().map(Name::from),
+            next: lane.next.as_ref().map(there),
             restore: lane.restore.clone(),
             compare: lane.compares,
             brief: manner.is_apart && manner.is_brief,

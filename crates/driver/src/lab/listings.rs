@@ -2,16 +2,17 @@
 //! random generators the project seeds.
 //!
 //! Where parameters come from a set, a name stands for another of them in another VM: what is listed under it there is
-//! listed under another name here. Where a parameter is drawn, a `uuid4()` for example, the first VM lists it nowhere.
+//! listed under another name here. Where a parameter is drawn, a `uuid4()` for example, the first VM lists it nowhere. An
+//! id that tells the time, or what was drawn, is another in each VM: what stands in its place there is the same test.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use unflake_core::test::TestId;
 use unflake_core::trial::{Rung, VmId};
 
 use crate::lab::lane::Lane;
 use crate::lab::session::{Halt, Session};
-use crate::protocol::messages::Collected;
+use crate::protocol::messages::{Collected, Name};
 
 /// The random generators that a copy can draw anew.
 const GENERATORS: [&str; 2] = ["random", "numpy"];
@@ -23,6 +24,8 @@ pub(crate) struct Listings {
     params: HashMap<(VmId, TestId), String>,
     /// Tests of which a VM has a parameter that the first lists under no name: it is drawn anew in each.
     drawn: HashSet<TestId>,
+    /// What a test is called in a VM that has no test of its name, but one of the same function in its place.
+    names: HashMap<(VmId, TestId), TestId>,
     /// The generators that stand alike in all VMs that listed the suite, once there were two.
     alike: Option<BTreeSet<String>>,
 }
@@ -46,6 +49,9 @@ impl Listings {
                 self.params.insert((vm, test), params.clone());
             }
         }
+        let renamed = renamed(first, collected).into_iter();
+        self.names
+            .extend(renamed.map(|(here, there)| ((vm, here), there)));
         let names = |list: &'_ Collected| -> Vec<TestId> {
             list.tests.iter().map(|one| one.name.to_id()).collect()
         };
@@ -78,6 +84,11 @@ impl Listings {
         self.drawn.contains(test)
     }
 
+    /// What a test is called in a VM.
+    pub(crate) fn name_in<'a>(&'a self, vm: VmId, test: &'a TestId) -> &'a TestId {
+        self.names.get(&(vm, test.clone())).unwrap_or(test)
+    }
+
     /// The generators that nobody seeds: copies draw anew from them.
     fn unseeded(&self) -> Vec<String> {
         let is_seeded = |name: &str| self.alike.as_ref().is_some_and(|all| all.contains(name));
@@ -94,6 +105,38 @@ pub(crate) fn is_drawn(first: &Collected, test: &TestId, params: &str) -> bool {
         let (name, _) = one.name.as_pair();
         self::function(name) == function && one.params.as_deref() == Some(params)
     })
+}
+
+/// What the tests of the first list are called in another, where a function has as many other names there.
+fn renamed(first: &Collected, other: &Collected) -> Vec<(TestId, TestId)> {
+    let mut there = only_in(other, first);
+    if there.is_empty() {
+        return Vec::new();
+    }
+    let mut renamed = Vec::new();
+    for (function, here) in only_in(first, other) {
+        let there = there.remove(function).unwrap_or_default();
+        if here.len() == there.len() {
+            renamed.extend(here.into_iter().zip(there));
+        }
+    }
+    renamed
+}
+
+/// The tests of a list that another does not have, by function.
+fn only_in<'a>(list: &'a Collected, other: &Collected) -> BTreeMap<&'a str, Vec<TestId>> {
+    let others = other.tests.iter().map(|one| one.name.as_pair());
+    let others: HashSet<(&str, u32)> = others.collect();
+    let mut only: BTreeMap<&str, Vec<TestId>> = BTreeMap::new();
+    for listed in &list.tests {
+        let (name, copy) = listed.name.as_pair();
+        if !others.contains(&(name, copy)) {
+            only.entry(function(name))
+                .or_default()
+                .push(listed.name.to_id());
+        }
+    }
+    only
 }
 
 /// A name without what tells the parameters.
@@ -130,6 +173,16 @@ impl Session {
         here.is_some() && there.is_some() && here != there
     }
 
+    /// What a test is called in a VM. A suspect is known by its own name only: under another it may be another test.
+    pub(crate) fn name_in(&self, vm: VmId, test: &TestId) -> Name {
+        let is_suspect = self.suspects.iter().any(|suspect| suspect.test == *test);
+        Name::from(if is_suspect {
+            test
+        } else {
+            self.listings.name_in(vm, test)
+        })
+    }
+
     /// The generators that a copy draws anew.
     pub(crate) fn redraw(&self) -> Vec<String> {
         if !self.wish.project.can_copy() {
@@ -158,7 +211,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::messages::{Listed, Name};
+    use crate::protocol::messages::Listed;
 
     fn collected(tests: &[(&str, &str)], random: Option<&str>) -> Collected {
         let listed = |(name, params): &(&str, &str)| Listed {
@@ -207,6 +260,23 @@ mod tests {
         let anew = [("t[a0]", "1"), ("t[a1]", "2"), ("u[a0]", "2")];
         listings.compare(&first, VmId(2), &collected(&anew, None));
         assert!(drawn(&listings, "u[a0]") && !drawn(&listings, "t[a1]"));
+    }
+
+    #[test]
+    fn an_id_that_is_another_in_each_vm_is_known_by_its_place() {
+        let first = collected(&[("t[10:00]", "1"), ("t[a]", "2"), ("t[0.1]", "3")], None);
+        let mut listings = Listings::default();
+        let later = [("t[10:01]", "4"), ("t[a]", "2"), ("t[0.7]", "5")];
+        listings.compare(&first, VmId(1), &collected(&later, None));
+        let name = |test| {
+            let test = TestId::new(test);
+            listings.name_in(VmId(1), &test).name().to_owned()
+        };
+        assert_eq!(name("t[10:00]"), "t[10:01]");
+        assert_eq!(name("t[0.1]"), "t[0.7]");
+        assert_eq!(name("t[a]"), "t[a]");
+        let fewer = [("t[10:01]", "4"), ("t[a]", "2"), ("u[0.7]", "5")];
+        assert_eq!(renamed(&first, &collected(&fewer, None)), []);
     }
 
     #[test]

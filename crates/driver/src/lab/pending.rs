@@ -6,6 +6,7 @@ use unflake_core::outcome::Outcome;
 use unflake_core::test::TestId;
 use unflake_core::trial::{Account, Birth, Fixtures, Frame, Part, Rung, Trial, VmId};
 
+use crate::protocol::messages::Name;
 use crate::protocol::result::{Attempt, Ran, WireFixtures, WireOutcome};
 use crate::vm::event::Fate;
 
@@ -38,6 +39,8 @@ pub(crate) struct Asked {
     pub(crate) fixtures: Fixtures,
     /// Whether the VM writes down what it uses.
     pub(crate) is_watched: bool,
+    /// What the VM calls the test.
+    pub(crate) name: Name,
     /// Whether the VM has another test under this name.
     pub(crate) is_other: bool,
     /// From when on its cost is counted.
@@ -52,7 +55,7 @@ impl Asked {
         if self.is_other {
             return vec![self.not_run(OTHER_TEST, "")];
         }
-        if ran.attempts.is_empty() || ran.test.to_id() != self.test {
+        if ran.attempts.is_empty() || ran.test != self.name {
             return vec![self.errored("pytest ran nothing for this test", "")];
         }
         let fixtures = match ran.fixtures {
@@ -206,7 +209,6 @@ fn part((number, name): (String, String)) -> Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::messages::Name;
 
     fn asked() -> Asked {
         Asked {
@@ -214,6 +216,7 @@ mod tests {
             rung: Rung::Immediate,
             vm: VmId(0),
             is_watched: false,
+            name: Name::from(&TestId::new("a.py::t")),
             is_other: false,
             birth: Birth::Exec,
             before: 0,

@@ -171,7 +171,7 @@ pub struct Target {
 }
 
 /// A test's id on the wire.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
     /// The framework's own name.
     pub test: String,

@@ -18,7 +18,7 @@ use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
 
 use crate::lab::pending::Asked;
 use crate::lab::session::{Halt, Mould, Session};
-use crate::protocol::messages::{Command, Name, Target};
+use crate::protocol::messages::{Command, Target};
 use crate::vm::event::Happening;
 
 /// A test in a fork gets at least this long before the fork itself is blamed for the delay.
@@ -284,8 +284,8 @@ impl Session {
     ) -> Result<Trial, Halt> {
         let deadline = limit.map(|limit| Instant::now() + limit);
         let target = Target {
-            test: Name::from(&asked.test),
-            next: next.map(Name::from),
+            test: asked.name.clone(),
+            next: next.map(|next| self.name_in(asked.vm, next)),
         };
         let vm = asked.vm;
         if self.fleet.vm(vm).is_none() {
@@ -337,6 +337,7 @@ impl Session {
         let is_other = self.is_other_test(&test, vm, rung);
         let is_rebuilt = self.rebuilt.contains(&(vm, self.file_of(&test).to_owned()));
         Asked {
+            name: self.name_in(vm, &test),
             test,
             rung,
             vm,

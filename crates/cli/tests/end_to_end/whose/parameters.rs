@@ -318,12 +318,7 @@ def test_price():
 
 #[test]
 fn a_leak_behind_a_test_whose_parameter_is_drawn_anew() {
-    let edit = (
-        "shop.py",
-        "    return price(item) * (100 - percent) // 100",
-        "    PRICES[item] = PRICES[item] * (100 - percent) // 100\n    return PRICES[item]",
-    );
-    super::leak(super::VICTIM, DRAWN, &[edit]);
+    super::leak(super::VICTIM, DRAWN, &[super::LEAK]);
 }
 
 #[test]
@@ -351,4 +346,12 @@ def brew():
         &[("tea.py", "return", "NAME = 1\n    return")],
         &["at-base"],
     );
+}
+
+#[test]
+fn a_leak_behind_a_test_whose_id_is_another_in_each_interpreter() {
+    let old = "[pytest.param(uuid.uuid4(), id=\"UUID\"), 7]";
+    let base = DRAWN.replace(old, "[str(uuid.uuid4()), \"tea\", time.time()]");
+    let base = base.replace("import uuid\n", "import time\nimport uuid\n");
+    super::leak(super::VICTIM, &base, &[super::LEAK]);
 }
