@@ -104,6 +104,17 @@ pub(crate) struct Site<'a> {
     pub(crate) watched: Vec<String>,
     /// Whether its VMs write down what they use.
     pub(crate) is_watched: bool,
+    /// What is known of its VMs.
+    pub(crate) known: Known,
+}
+
+/// What one side has found out of its VMs, and another with the same files need not find out again.
+#[derive(Clone, Default)]
+pub(crate) struct Known {
+    /// The folders into which they must look first, from the root of what is copied.
+    pub(crate) imports_first_from: Vec<Utf8PathBuf>,
+    /// The random generators that the project seeds.
+    pub(crate) seeded: Option<BTreeSet<String>>,
 }
 
 impl Side {
@@ -132,12 +143,14 @@ impl Side {
         let mut session = Session::beside(parent, wish, sender)?;
         session.is_watching = site.is_watched;
         session.move_in_before(site.until);
+        session.import_first_from(&site.known.imports_first_from);
         session.home.away_from = site.away_from.map(Utf8Path::to_owned);
         let mut watch = None;
         let lane = session.open_lane_in_sight(|files| {
             let paths = site.watched.iter().map(String::as_str);
             watch = Watch::begin(files, paths);
         })?;
+        session.listings.alike = site.known.seeded;
         session.learn_chance()?;
         let names = Names::new(&session.place(lane.workspace.as_ref()), &parent.place(None));
         let listed = session.tests.iter().map(|test| names.at_home(&test.id));
@@ -152,6 +165,14 @@ impl Side {
             began: parent.began,
             runs: 0,
         })
+    }
+
+    /// What is known of its VMs by now.
+    pub(crate) fn known(&self) -> Known {
+        Known {
+            imports_first_from: self.session.imports_first_from(),
+            seeded: self.session.listings.alike.clone(),
+        }
     }
 
     /// Whether a test is there.

@@ -9,7 +9,7 @@ use unflake_core::test::TestId;
 
 use super::base::Unready;
 use super::shared_runs::SharedRuns;
-use super::side::{Side, Site};
+use super::side::{Known, Side, Site};
 use crate::framework::project::Project;
 use crate::lab::session::{Halt, Session};
 
@@ -23,6 +23,8 @@ pub(super) struct Sides {
     pub(super) shared: SharedRuns,
     /// The sets of polluters that were found.
     pub(super) polluters: Vec<Vec<TestId>>,
+    /// What is known of the VMs here, and of those at the base.
+    known: [Option<Known>; 2],
 }
 
 /// Which files a side has, and whether its VMs write down what they use.
@@ -86,8 +88,17 @@ impl Session {
             opened,
             deadline,
             prepared,
+            known,
             ..
         } = sides;
+        let (before, other) = (
+            &known[usize::from(seat.is_base)],
+            &known[usize::from(!seat.is_base)],
+        );
+        let before = before.clone().unwrap_or_else(|| Known {
+            imports_first_from: other.clone().unwrap_or_default().imports_first_from,
+            seeded: self.listings.alike.clone().filter(|_| !seat.is_base),
+        });
         let opened = match opened.entry(seat) {
             Entry::Occupied(opened) => opened.into_mut(),
             Entry::Vacant(place) => place.insert(if seat.is_base {
@@ -95,17 +106,20 @@ impl Session {
                 let project = self.project_at_base(*deadline)?;
                 *prepared += since.elapsed();
                 match project {
-                    Ok(project) => self.open_base(project, seat)?,
+                    Ok(project) => self.open_base(project, seat, before)?,
                     Err(unready) => Err(unready),
                 }
             } else {
-                self.open_here(seat)?
+                self.open_here(seat, before)?
             }),
         };
+        if let Ok(side) = &*opened {
+            known[usize::from(seat.is_base)] = Some(side.known());
+        }
         Ok(opened.as_ref().map(|_| ()).map_err(Clone::clone))
     }
 
-    fn open_here(&mut self, seat: Seat) -> Result<Result<Side, Unready>, Halt> {
+    fn open_here(&mut self, seat: Seat, known: Known) -> Result<Result<Side, Unready>, Halt> {
         let watched = match self.known_difference() {
             Some(difference) if seat.is_watched => {
                 let changes = difference.changes.iter();
@@ -119,11 +133,17 @@ impl Session {
             until: Some(self.began),
             watched,
             is_watched: seat.is_watched,
+            known,
         };
         Ok(Side::open(self, site)?.map_err(Unready::CannotRun))
     }
 
-    fn open_base(&self, project: Project, seat: Seat) -> Result<Result<Side, Unready>, Halt> {
+    fn open_base(
+        &self,
+        project: Project,
+        seat: Seat,
+        known: Known,
+    ) -> Result<Result<Side, Unready>, Halt> {
         let difference = self.known_difference();
         let difference = difference.expect("only where there is a base");
         let root = difference.root.clone();
@@ -133,6 +153,7 @@ impl Session {
             until: None,
             watched: Vec::new(),
             is_watched: seat.is_watched,
+            known,
         };
         Ok(Side::open(self, site)?.map_err(Unready::CannotRun))
     }

@@ -74,6 +74,23 @@ impl Session {
         }
     }
 
+    /// Lets VMs look into these folders of the copy first, which stand from its root.
+    pub(crate) fn import_first_from(&mut self, folders: &[Utf8PathBuf]) {
+        let root = self.home.root();
+        self.home.import_roots = folders.iter().map(|folder| root.join(folder)).collect();
+    }
+
+    /// The folders of the copy into which VMs must look first, from its root.
+    pub(crate) fn imports_first_from(&self) -> Vec<Utf8PathBuf> {
+        let inside = |folder: &Utf8PathBuf| {
+            folder
+                .strip_prefix(self.home.root())
+                .ok()
+                .map(Utf8Path::to_owned)
+        };
+        self.home.import_roots.iter().filter_map(inside).collect()
+    }
+
     /// The first VM, in a workspace, with its list of tests.
     ///
     /// A project that is installed in place imports from the user's files: then it is started again,

@@ -27,7 +27,7 @@ pub(crate) struct Listings {
     /// What a test is called in a VM that has no test of its name, but one of the same function in its place.
     names: HashMap<(VmId, TestId), TestId>,
     /// The generators that stand alike in all VMs that listed the suite, once there were two.
-    alike: Option<BTreeSet<String>>,
+    pub(crate) alike: Option<BTreeSet<String>>,
 }
 
 impl Listings {
