@@ -193,8 +193,8 @@ impl Session {
         let root = Utf8PathBuf::from(&self.listed().root);
         let before = self.before_here(at).into_iter();
         let before = before.filter_map(|one| {
-            if side.lists(&one) {
-                return Some(one);
+            if let Some(there) = side.name_of(&one) {
+                return Some(there.clone());
             }
             let renames = Renames {
                 project: &self.home.project,

@@ -23,6 +23,7 @@ use crate::files::workspace::Workspace;
 use crate::framework::project::Project;
 use crate::git::difference::Difference;
 use crate::lab::lane::{Lane, Manner};
+use crate::lab::listings;
 use crate::lab::run_error::RunError;
 use crate::lab::session::{Halt, Session, Wish};
 use crate::usage::facts::{Facts, Ground};
@@ -35,6 +36,8 @@ pub(crate) struct Side {
     names: Names,
     /// By their names at home.
     listed: HashSet<TestId>,
+    /// What the user's tests are called there if their ids are others in each VM, by their names at home.
+    renamed: HashMap<TestId, TestId>,
     /// The system's eye on the changed files.
     watch: Option<Watch>,
     /// Where what the last run used is written.
@@ -155,11 +158,15 @@ impl Side {
         let names = Names::new(&session.place(lane.workspace.as_ref()), &parent.place(None));
         let listed = session.tests.iter().map(|test| names.at_home(&test.id));
         let listed = listed.collect();
+        let renamed = listings::renamed(parent.listed(), session.listed()).into_iter();
+        let renamed = renamed.map(|(here, there)| (here, names.at_home(&there)));
+        let renamed = renamed.collect();
         Ok(Self {
             session,
             lane,
             names,
             listed,
+            renamed,
             watch,
             last: None,
             began: parent.began,
@@ -178,6 +185,14 @@ impl Side {
     /// Whether a test is there.
     pub(crate) fn lists(&self, test: &TestId) -> bool {
         self.listed.contains(test)
+    }
+
+    /// What a test is called there, by its own name or by its place.
+    pub(crate) fn name_of<'a>(&'a self, test: &'a TestId) -> Option<&'a TestId> {
+        let is_there = self.lists(test);
+        Some(test)
+            .filter(|_| is_there)
+            .or_else(|| self.renamed.get(test))
     }
 
     /// All tests that are there.
@@ -225,8 +240,9 @@ impl Side {
             is_brief: false,
             ..Manner::once(Setting::Ordered)
         };
+        let there = |test| self.names.in_copy(self.name_of(test).unwrap_or(test));
+        let order = order.iter().map(there).collect();
         let lanes = std::slice::from_mut(&mut self.lane);
-        let order = order.iter().map(|test| self.names.in_copy(test)).collect();
         let mut trials = match self.session.run_each(lanes, &[order], manner) {
             Ok(mut trials) => trials.pop().unwrap_or_default(),
             Err(Halt::Interrupted) => return Err(Halt::Interrupted),
@@ -246,7 +262,7 @@ impl Side {
         polluters: &[TestId],
         test: &TestId,
     ) -> Result<Option<Cause>, Halt> {
-        let in_copy = |test| self.names.in_copy(test);
+        let in_copy = |test| self.names.in_copy(self.name_of(test).unwrap_or(test));
         let family = Family {
             culprits: polluters.iter().map(in_copy).collect(),
             tests: vec![in_copy(test)],

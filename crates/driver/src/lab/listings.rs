@@ -108,7 +108,7 @@ pub(crate) fn is_drawn(first: &Collected, test: &TestId, params: &str) -> bool {
 }
 
 /// What the tests of the first list are called in another, where a function has as many other names there.
-fn renamed(first: &Collected, other: &Collected) -> Vec<(TestId, TestId)> {
+pub(crate) fn renamed(first: &Collected, other: &Collected) -> Vec<(TestId, TestId)> {
     let mut there = only_in(other, first);
     if there.is_empty() {
         return Vec::new();

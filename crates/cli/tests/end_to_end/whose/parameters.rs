@@ -355,3 +355,57 @@ fn a_leak_behind_a_test_whose_id_is_another_in_each_interpreter() {
     let base = base.replace("import uuid\n", "import time\nimport uuid\n");
     super::leak(super::VICTIM, &base, &[super::LEAK]);
 }
+
+#[test]
+fn a_polluter_whose_id_is_another_in_each_interpreter_is_named() {
+    let base = r#"
+=== shop.py
+BASKET = []
+
+
+def buy(item):
+    return [item]
+=== test_shop.py
+import uuid
+
+import pytest
+import shop
+
+
+def test_first():
+    assert shop.buy("mug") == ["mug"]
+
+
+@pytest.mark.parametrize("item", [str(uuid.uuid4())])
+def test_buy(item):
+    assert item in shop.buy(item)
+
+
+def test_size():
+    assert len(shop.BASKET) < 2
+"#;
+    let Some(history) = History::at(base) else {
+        return;
+    };
+    let leak = "    BASKET.append(item)\n    return BASKET";
+    let first = (
+        "test_shop.py",
+        "assert shop.buy(\"mug\") == [\"mug\"]",
+        "assert \"mug\" in shop.buy(\"mug\")",
+    );
+    history.change(
+        Way::Branch,
+        &[("shop.py", "    return [item]", leak), first],
+    );
+    let said = history.run(&[]);
+    let victim = "test_shop.py::test_size";
+    said.ends(1).is(victim, "yours", &["fails-more"]);
+    let whose = &said.finding(victim)["whose"];
+    let polluters = whose["polluters"].as_array().unwrap();
+    let is_named = |one: &serde_json::Value| {
+        let name = one.as_str().unwrap();
+        name == "test_shop.py::test_first" || name.starts_with("test_shop.py::test_buy[")
+    };
+    assert_eq!(polluters.len(), 2, "{said}");
+    assert!(polluters.iter().all(is_named), "{said}");
+}
