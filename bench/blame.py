@@ -288,9 +288,10 @@ def summarise(report: Dict[str, Any], plan: Plan) -> Dict[str, Any]:
     for finding in report["findings"]:
         whose = finding.get("whose") or {}
         one = {name: finding.get(name) for name in ("id", "verdict", "kind")}
-        one.update({name: whose.get(name) for name in ("answer", "because", "sentence", "here", "at_base", "polluters", "touches")})
-        one["touches"] = (one["touches"] or [])[:3]
+        one.update({name: whose.get(name) for name in ("answer", "because")})
         one["is_expected"] = finding["id"] in plan.victims
+        if one["answer"] == "not-known":
+            one["sentence"] = whose.get("sentence")
         findings.append(one)
     kept: Dict[str, Any] = {"shown": bool(findings), "exit_code": report["exit_code"], "findings": findings[:30]}
     kept.update(count=len(findings), ended=report["ended"], seconds=round(report["wall"], 2), too_many=report["too_many_failures"])
@@ -335,7 +336,7 @@ def run_cases(options: argparse.Namespace, home: Home, jobs: List[Tuple[str, int
                 row = (bench.check if options.verify else bench.measure)(kind, number)
             except (Trouble, OSError, KeyError, ValueError) as error:
                 row = {"kind_of_case": kind, "number": number, "seed": options.seed, "trouble": f"{type(error).__name__}: {error}"}
-            row.update(asked_whole=options.whole, took=round(time.monotonic() - start, 1))
+            row.update(asked_whole=options.whole, build=options.build, took=round(time.monotonic() - start, 1))
             with lock:
                 rows.append(row)
                 if options.results:
@@ -356,6 +357,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "unflake-blame"
     parser.add_argument("--unflake", type=Path, default=Path("target/release/unflake"), help="the binary")
+    parser.add_argument("--build", default="", help="the commit that the binary was built from, kept with each case")
     parser.add_argument("--work", type=Path, default=cache, help="the folder for sources, environments and scratch trees")
     parser.add_argument("--results", type=Path, help="the file with one line per case; default: results.jsonl in --work")
     parser.add_argument("--kind", choices=["guilty", "innocent"], action="append", help="default: both")

@@ -141,6 +141,9 @@ def tables(rows: List[Row]) -> str:
         parts.append(innocent_table(innocent, rate_of, "fails in"))
         parts.append(innocent_table(innocent, lambda row: f"{row['change']} ({row['near']})", "harmless change"))
     both = [*guilty, *innocent]
+    builds = [f"{len(some):,} cases at {build}" for build, some in group([row for row in both if row.get("build")], lambda row: row["build"])]
+    if builds:
+        parts.append(f"Measured: {', '.join(builds)}.")
     extra = [row["seconds"] - row["bare_seconds"] if row.get("bare_seconds") else None for row in both]
     troubles = [row for row in rows if "trouble" in row]
     silent = sum(1 for row in rows if row.get("shown") is False)
