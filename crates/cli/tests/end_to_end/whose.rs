@@ -8,6 +8,7 @@ mod base;
 mod chance;
 mod ci;
 mod documents;
+mod drawn;
 mod environment;
 mod exposed;
 mod history;
