@@ -184,6 +184,13 @@ fn advise_capture(error: &CaptureError) -> (Vec<(&'static str, String)>, Exit) {
                 format!("the build's settings skip the tests of {names}: look for skipTests");
             return (vec![("help:", text)], Exit::CannotRun);
         }
+        CaptureError::NoTests {
+            selecting: Some(option),
+            ..
+        } => {
+            let text = format!("no test matches `{option}`; `unflake list` shows the tests");
+            return (vec![("help:", text)], Exit::CannotRun);
+        }
         CaptureError::NoTests { .. } => {
             "go to the project's root; Surefire looks for classes that are named *Test, Test* or *Tests"
         }

@@ -41,6 +41,20 @@ fn there_is_no_pom() {
 }
 
 #[test]
+fn an_option_that_selects_no_test_is_named() {
+    if !has_maven() {
+        return;
+    }
+    let outside = TempDir::new().unwrap();
+    let run = build(&shop(), outside.path(), &["--", "-Dtest=NoSuch"]);
+    assert_error(
+        &run,
+        3,
+        &["Maven ran no tests", "no test matches `-Dtest=NoSuch`"],
+    );
+}
+
+#[test]
 fn what_maven_cannot_build_is_told_in_its_own_words() {
     if !has_maven() {
         return;

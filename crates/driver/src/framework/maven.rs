@@ -105,6 +105,7 @@ impl Project {
         let module = own.ok_or_else(|| CaptureError::NoTests {
             folder: folder.to_owned(),
             skipped: Vec::new(),
+            selecting: None,
         })?;
         // Where the runner finds what it must know, which is not what it is in the work tree.
         let record = cache.join("module.json");

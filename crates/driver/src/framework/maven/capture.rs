@@ -78,6 +78,8 @@ pub enum CaptureError {
         folder: Utf8PathBuf,
         /// The modules whose settings say that their tests are skipped.
         skipped: Vec<String>,
+        /// The user's option that selects tests, if there is one.
+        selecting: Option<String>,
     },
     /// The tests are of a kind that unflake does not know.
     #[error("{module} has tests that unflake does not support yet: {provider}")]
@@ -127,12 +129,12 @@ pub fn capture(
     if let (Some(known), Ok(modules)) = (known, read_modules(&place, folder))
         && Some(known) == fingerprint(folder, &modules)
     {
-        return choose(folder, modules);
+        return choose(folder, args, modules);
     }
     prepare(&place).map_err(keep)?;
     run_maven(folder, args, &place, told)?;
     let modules = read_modules(&place, folder).map_err(keep)?;
-    let chosen = choose(folder, modules.clone())?;
+    let chosen = choose(folder, args, modules.clone())?;
     // Without one, Maven is asked again next time.
     if let Some(fingerprint) = fingerprint(folder, &modules) {
         fs::write(place.join("fingerprint"), fingerprint).map_err(keep)?;
@@ -250,8 +252,20 @@ fn read_modules(place: &Utf8Path, folder: &Utf8Path) -> io::Result<Vec<Module>> 
     Ok(modules)
 }
 
+/// The options that select tests.
+const SELECTING: [&str; 4] = [
+    "-Dtest=",
+    "-Dgroups=",
+    "-DexcludedGroups=",
+    "-Dsurefire.includes",
+];
+
 /// The modules that have tests which can be run; an error if there are none.
-fn choose(folder: &Utf8Path, modules: Vec<Module>) -> Result<Vec<Module>, CaptureError> {
+fn choose(
+    folder: &Utf8Path,
+    args: &[String],
+    modules: Vec<Module>,
+) -> Result<Vec<Module>, CaptureError> {
     let skipped = modules.iter().filter(|module| module.is_skipped);
     let skipped: Vec<String> = skipped.map(|module| module.name.clone()).collect();
     let mut chosen = Vec::new();
@@ -278,8 +292,12 @@ fn choose(folder: &Utf8Path, modules: Vec<Module>) -> Result<Vec<Module>, Captur
         }
     }
     if chosen.is_empty() {
-        let folder = folder.to_owned();
-        return Err(CaptureError::NoTests { folder, skipped });
+        let selects = |arg: &&String| SELECTING.iter().any(|option| arg.starts_with(option));
+        return Err(CaptureError::NoTests {
+            folder: folder.to_owned(),
+            skipped,
+            selecting: args.iter().find(selects).cloned(),
+        });
     }
     Ok(chosen)
 }
@@ -317,7 +335,8 @@ mod tests {
 
     #[test]
     fn only_tests_of_a_known_kind_are_run() {
-        let choose = |fields: serde_json::Value| choose(Utf8Path::new("/"), vec![module(&fields)]);
+        let choose =
+            |fields: serde_json::Value| choose(Utf8Path::new("/"), &[], vec![module(&fields)]);
         let provider = |name: &str| serde_json::json!({ "provider": name });
         let known = choose(provider("org.apache.maven.surefire.junit4.JUnit4Provider"));
         assert_eq!(known.unwrap().len(), 1);
