@@ -41,7 +41,7 @@ fn annotations(report: &Report, policy: Policy) -> Vec<String> {
         lines.push(format!("::error title=unmatched failure::{message}"));
     }
     for error in &report.session_errors {
-        lines.push(format!("::error title=pytest session::{}", data(error)));
+        lines.push(format!("::error title=test session::{}", data(error)));
     }
     lines
 }

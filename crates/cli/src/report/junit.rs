@@ -46,7 +46,7 @@ pub(crate) fn write(
         status
             .set_message("session failure")
             .set_description(error.as_str());
-        suite.add_test_case(TestCase::new("pytest session", status));
+        suite.add_test_case(TestCase::new("test session", status));
     }
     let flakes = report.counts().flaky;
     suite

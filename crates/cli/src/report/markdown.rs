@@ -69,7 +69,7 @@ pub(crate) fn write(report: &Report) -> String {
         let _ = writeln!(text, "**Unmatched** {}: {}\n", cell(case), html(why));
     }
     for error in &report.session_errors {
-        text.push_str("**pytest's session failed**\n\n");
+        text.push_str("**The test session failed**\n\n");
         write_block(&mut text, error);
     }
     text

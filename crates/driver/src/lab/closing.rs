@@ -28,8 +28,8 @@ pub(crate) struct SessionEnd {
 }
 
 impl SessionEnd {
-    /// What is wrong with it that is no test's failure.
-    fn trouble(&self, has_failures: bool) -> Option<String> {
+    /// What is wrong with it that is no test's failure; `framework` is who ended.
+    fn trouble(&self, framework: &str, has_failures: bool) -> Option<String> {
         // pytest ends with 0 for success, 5 for no tests, 1 for failures, 2 for an early stop.
         // Failures that a plugin of the project reran until they passed leave it at 0.
         let expected: &[&str] = if has_failures {
@@ -45,12 +45,12 @@ impl SessionEnd {
                 "failures"
             };
             Some(format!(
-                "pytest counted {} {failures} beside the tests",
+                "{framework} counted {} {failures} beside the tests",
                 self.extra
             ))
         } else {
             let is_expected = expected.contains(&how.as_str());
-            (!is_expected).then(|| format!("pytest ended with {how} after the tests"))
+            (!is_expected).then(|| format!("{framework} ended with {how} after the tests"))
         }
     }
 }
@@ -80,7 +80,7 @@ impl Session {
                 .suite
                 .as_ref()
                 .is_some_and(|suite| !suite.errors.is_empty());
-        if let Some(what) = end.trouble(has_failures) {
+        if let Some(what) = end.trouble(self.wish.project.framework(), has_failures) {
             let output = end.fate.output.text(Duration::from_secs(1));
             let reason = format!("{what}; it wrote:\n{}", last_lines(&output));
             self.tell(Event::SessionFailed { vm, reason });
@@ -114,5 +114,30 @@ impl Session {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vm::output::Output;
+
+    fn ended(how: &str, extra: u32) -> SessionEnd {
+        let (how, output) = (how.to_owned(), Output::default());
+        let fate = Fate { how, output };
+        SessionEnd { extra, fate }
+    }
+
+    #[test]
+    fn who_ended_badly_is_called_by_its_name() {
+        let said = ended("exit status 3", 0).trouble("the JVM of the tests", true);
+        let expected = "the JVM of the tests ended with exit status 3 after the tests";
+        assert_eq!(said.as_deref(), Some(expected));
+        assert_eq!(ended("exit status 1", 0).trouble("pytest", true), None);
+        let said = ended("exit status 0", 2).trouble("pytest", false);
+        assert_eq!(
+            said.as_deref(),
+            Some("pytest counted 2 failures beside the tests")
+        );
     }
 }

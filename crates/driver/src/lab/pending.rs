@@ -56,7 +56,7 @@ impl Asked {
             return vec![self.not_run(OTHER_TEST, "")];
         }
         if ran.attempts.is_empty() || ran.test != self.name {
-            return vec![self.errored("pytest ran nothing for this test", "")];
+            return vec![self.errored("the runner ran nothing for this test", "")];
         }
         let fixtures = match ran.fixtures {
             WireFixtures::Plain => self.fixtures,
