@@ -16,7 +16,6 @@ use super::renames::{Renames, under_name};
 use super::side::{self, Made, Side, Written};
 use super::sides::Sides;
 use crate::git::worktree::BaseTree;
-use crate::lab::listings;
 use crate::lab::session::{Halt, Session};
 
 impl Session {
@@ -78,19 +77,15 @@ impl Session {
             return Ok(unready.heard());
         }
         let side = sides.get(seat).expect("it was just opened");
-        let mut old = self.name_at_base(at, side);
-        if old.is_none() && side.lists(&self.suspects[at].test) && self.is_drawn(at, sides)? {
-            self.suspects[at].is_drawn = true;
-            old = Some(self.suspects[at].test.clone());
-        }
-        let side = sides.get(seat).expect("it was just opened");
+        let old = self.name_at_base(at, side);
         if let (None, Some(why)) = (&old, side.trouble()) {
             return Ok(Heard::BaseCannotRun { why });
         }
         let is_listed = old.is_some();
-        if !is_listed && self.is_named_anew(at, sides)? {
-            let why = "its id is another in each VM, so that nobody knows it there".to_owned();
-            return Ok(Heard::BaseCannotRun { why });
+        if !is_listed && let Some(why) = self.is_another_in_each(at, sides)? {
+            return Ok(Heard::BaseCannotRun {
+                why: why.to_owned(),
+            });
         }
         let side = sides.get(seat).expect("it was just opened");
         let shared = self.shared_before(at, side);
@@ -103,23 +98,33 @@ impl Session {
         }))
     }
 
-    /// Whether a suspect is not even in another VM of the same files: its id is drawn anew, or tells the time.
-    fn is_named_anew(&mut self, at: usize, sides: &mut Sides) -> Result<bool, Halt> {
-        let seat = self.seat(Where::Here);
-        let opened = self.open_side(seat, sides)?;
-        let here = sides.get(seat).filter(|_| opened.is_ok());
-        Ok(here.is_some_and(|here| !here.lists(&self.suspects[at].test)))
-    }
-
-    /// Whether another VM of the same files has other parameters for a suspect, which no test has here. Then it is known
-    /// by its id alone.
-    fn is_drawn(&mut self, at: usize, sides: &mut Sides) -> Result<bool, Halt> {
+    /// Why a suspect is not even in another VM of the same files, if it is not: its id is drawn anew, or tells the time,
+    /// or its parameters are drawn.
+    fn is_another_in_each(
+        &mut self,
+        at: usize,
+        sides: &mut Sides,
+    ) -> Result<Option<&'static str>, Halt> {
         let seat = self.seat(Where::Here);
         let opened = self.open_side(seat, sides)?;
         let test = &self.suspects[at].test;
-        let here = sides.get(seat).filter(|_| opened.is_ok());
-        let there = here.and_then(|here| here.params(test));
-        Ok(there.is_some_and(|there| listings::is_drawn(self.listed(), test, there)))
+        Ok(match sides.get(seat).filter(|_| opened.is_ok()) {
+            Some(here) if !here.lists(test) => {
+                Some("its id is another in each VM, so that nobody knows it there")
+            }
+            Some(here) if !self.has_same_params(test, here) => {
+                Some("its parameters are others in each VM, so that nobody knows it there")
+            }
+            Some(_) | None => None,
+        })
+    }
+
+    /// Whether a side has no other parameters for a test: with others it is another test.
+    pub(super) fn has_same_params(&self, test: &TestId, side: &Side) -> bool {
+        match (side::params(self, test), side.params(test)) {
+            (Some(here), Some(there)) => here == there,
+            (Some(_) | None, Some(_) | None) => true,
+        }
     }
 
     /// Whether the file of a suspect came with the change.
@@ -140,14 +145,7 @@ impl Session {
     pub(super) fn name_at_base(&self, at: usize, side: &Side) -> Option<TestId> {
         let test = &self.suspects[at].test;
         if side.lists(test) {
-            // With other parameters it is another test.
-            let is_drawn = self.suspects[at].is_drawn;
-            let is_same = is_drawn
-                || match (side::params(self, test), side.params(test)) {
-                    (Some(here), Some(there)) => here == there,
-                    (Some(_) | None, Some(_) | None) => true,
-                };
-            return is_same.then(|| test.clone());
+            return self.has_same_params(test, side).then(|| test.clone());
         }
         let (difference, tree) = (self.known_difference()?, self.base_tree()?);
         let root = Utf8PathBuf::from(&self.listed().root);

@@ -40,7 +40,10 @@ impl Session {
     /// The order in which a suspect is run on a side, with the suspect at its end; `None` if it is not there.
     pub(super) fn order_on(&self, at: usize, place: Where, side: &Side) -> Option<Vec<TestId>> {
         let test = match place {
-            Where::Here | Where::HereWatched => self.suspects[at].test.clone(),
+            Where::Here | Where::HereWatched => {
+                let test = &self.suspects[at].test;
+                self.has_same_params(test, side).then(|| test.clone())?
+            }
             Where::Base | Where::BaseWatched | Where::BaseInThisOrder => {
                 self.name_at_base(at, side)?
             }

@@ -158,9 +158,16 @@ impl Side {
         let names = Names::new(&session.place(lane.workspace.as_ref()), &parent.place(None));
         let listed = session.tests.iter().map(|test| names.at_home(&test.id));
         let listed = listed.collect();
+        let asked = parent.suspects.iter().map(|suspect| &suspect.test);
+        let asked: HashSet<&TestId> = asked.collect();
         let renamed = listings::renamed(parent.listed(), session.listed()).into_iter();
+        // What is called otherwise at the base may have been renamed by the change.
+        let is_base = site.away_from.is_some();
+        let is_own = |here: &TestId| !is_base || parent.listings.is_renamed(here);
+        let renamed = renamed.filter(|(here, _)| !asked.contains(here) && is_own(here));
         let renamed = renamed.map(|(here, there)| (here, names.at_home(&there)));
         let renamed = renamed.collect();
+        session.listings.asked = asked.into_iter().map(|test| names.in_copy(test)).collect();
         Ok(Self {
             session,
             lane,

@@ -200,7 +200,7 @@ impl Session {
         // Where states are compared, a generator that was drawn anew would be a difference.
         let is_compared = lane.compares || !lane.restore.is_empty();
         let redraw = (manner.is_apart && !is_compared).then(|| self.redraw());
-        let there = |test: &TestId| self.name_in(lane.vm, test);
+        let there = |test: &TestId| self.listings.name_in(lane.vm, test);
         let command = Command::Twice {
             tests: lane.rest().iter().map(there).collect(),
             between: manner.between,

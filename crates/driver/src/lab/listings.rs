@@ -22,10 +22,13 @@ const GENERATORS: [&str; 2] = ["random", "numpy"];
 pub(crate) struct Listings {
     /// The parameters of tests in a VM, where they are not those of the first's list.
     params: HashMap<(VmId, TestId), String>,
-    /// Tests of which a VM has a parameter that the first lists under no name: it is drawn anew in each.
-    drawn: HashSet<TestId>,
+    /// Tests of which a VM has a parameter that the first lists under no name: it is drawn anew.
+    drawn: HashSet<(VmId, TestId)>,
     /// What a test is called in a VM that has no test of its name, but one of the same function in its place.
     names: HashMap<(VmId, TestId), TestId>,
+    /// The tests whose failures are asked about, where others run before them in orders: they are known by their own names
+    /// and parameters only, and the others also by their places.
+    pub(crate) asked: HashSet<TestId>,
     /// The generators that stand alike in all VMs that listed the suite, once there were two.
     pub(crate) alike: Option<BTreeSet<String>>,
 }
@@ -44,7 +47,7 @@ impl Listings {
             {
                 let test = listed.name.to_id();
                 if is_drawn(first, &test, params) {
-                    self.drawn.insert(test.clone());
+                    self.drawn.insert((vm, test.clone()));
                 }
                 self.params.insert((vm, test), params.clone());
             }
@@ -79,14 +82,29 @@ impl Listings {
         self.params.get(&(vm, test.clone()))
     }
 
-    /// Whether each VM draws the parameters of a test anew.
-    pub(crate) fn is_drawn(&self, test: &TestId) -> bool {
-        self.drawn.contains(test)
+    /// Whether a test only runs before those that are asked about.
+    fn is_before_others(&self, test: &TestId) -> bool {
+        !self.asked.is_empty() && !self.asked.contains(test)
+    }
+
+    /// Whether a VM may draw the parameters of a test anew.
+    fn may_draw(&self, vm: VmId, test: &TestId) -> bool {
+        self.is_before_others(test) && self.drawn.contains(&(vm, test.clone()))
     }
 
     /// What a test is called in a VM.
-    pub(crate) fn name_in<'a>(&'a self, vm: VmId, test: &'a TestId) -> &'a TestId {
-        self.names.get(&(vm, test.clone())).unwrap_or(test)
+    pub(crate) fn name_in(&self, vm: VmId, test: &TestId) -> Name {
+        let there = self.names.get(&(vm, test.clone()));
+        Name::from(
+            there
+                .filter(|_| self.is_before_others(test))
+                .unwrap_or(test),
+        )
+    }
+
+    /// Whether some VM calls a test otherwise.
+    pub(crate) fn is_renamed(&self, test: &TestId) -> bool {
+        self.names.keys().any(|(_, one)| one == test)
     }
 
     /// The generators that nobody seeds: copies draw anew from them.
@@ -98,7 +116,7 @@ impl Listings {
 }
 
 /// Whether parameters that a VM has for a test are those of no test of the same function in the first list.
-pub(crate) fn is_drawn(first: &Collected, test: &TestId, params: &str) -> bool {
+fn is_drawn(first: &Collected, test: &TestId, params: &str) -> bool {
     let function = function(test.name());
     let mut siblings = first.tests.iter();
     !siblings.any(|one| {
@@ -153,8 +171,7 @@ impl Session {
     }
 
     /// Whether a VM has another test under this name than the one that was seen to fail; where none was, than
-    /// the first VM, which a test with parameters that each VM draws is not. As long as one of them does not tell, it is
-    /// the same.
+    /// the first VM. As long as one of them does not tell, it is the same.
     pub(crate) fn is_other_test(&self, test: &TestId, vm: VmId, rung: Rung) -> bool {
         if rung == Rung::Suite || self.listings.params.is_empty() {
             return false;
@@ -165,22 +182,12 @@ impl Session {
         let mut suspects = self.suspects.iter().rev();
         let suspect = suspects.find(|suspect| suspect.test == *test);
         let failed = suspect.and_then(|suspect| suspect.trials.first());
-        if failed.is_none() && self.listings.is_drawn(test) {
+        if self.listings.may_draw(vm, test) {
             return false;
         }
         let there = failed.map_or(listed, |trial| params(trial.vm));
         let here = params(vm);
         here.is_some() && there.is_some() && here != there
-    }
-
-    /// What a test is called in a VM. A suspect is known by its own name only: under another it may be another test.
-    pub(crate) fn name_in(&self, vm: VmId, test: &TestId) -> Name {
-        let is_suspect = self.suspects.iter().any(|suspect| suspect.test == *test);
-        Name::from(if is_suspect {
-            test
-        } else {
-            self.listings.name_in(vm, test)
-        })
     }
 
     /// The generators that a copy draws anew.
@@ -255,22 +262,28 @@ mod tests {
         let mut listings = Listings::default();
         let moved = [("t[a0]", "2"), ("t[a1]", "1"), ("u[a0]", "3")];
         listings.compare(&first, VmId(1), &collected(&moved, None));
-        let drawn = |listings: &Listings, name| listings.is_drawn(&TestId::new(name));
-        assert!(!drawn(&listings, "t[a0]") && !drawn(&listings, "t[a1]"));
         let anew = [("t[a0]", "1"), ("t[a1]", "2"), ("u[a0]", "2")];
         listings.compare(&first, VmId(2), &collected(&anew, None));
-        assert!(drawn(&listings, "u[a0]") && !drawn(&listings, "t[a1]"));
+        let may_draw =
+            |listings: &Listings, vm, name| listings.may_draw(VmId(vm), &TestId::new(name));
+        assert!(!may_draw(&listings, 2, "u[a0]"), "nobody is asked about");
+        listings.asked.insert(TestId::new("v"));
+        assert!(!may_draw(&listings, 1, "t[a0]") && !may_draw(&listings, 1, "t[a1]"));
+        assert!(may_draw(&listings, 2, "u[a0]") && !may_draw(&listings, 2, "t[a1]"));
+        listings.asked.insert(TestId::new("u[a0]"));
+        assert!(!may_draw(&listings, 2, "u[a0]"), "it is asked about");
     }
 
     #[test]
     fn an_id_that_is_another_in_each_vm_is_known_by_its_place() {
         let first = collected(&[("t[10:00]", "1"), ("t[a]", "2"), ("t[0.1]", "3")], None);
         let mut listings = Listings::default();
+        listings.asked.insert(TestId::new("u"));
         let later = [("t[10:01]", "4"), ("t[a]", "2"), ("t[0.7]", "5")];
         listings.compare(&first, VmId(1), &collected(&later, None));
         let name = |test| {
             let test = TestId::new(test);
-            listings.name_in(VmId(1), &test).name().to_owned()
+            listings.name_in(VmId(1), &test).test
         };
         assert_eq!(name("t[10:00]"), "t[10:01]");
         assert_eq!(name("t[0.1]"), "t[0.7]");

@@ -22,7 +22,7 @@ use crate::lab::lane::Lane;
 use crate::lab::lanes::{PATIENCE, kill_copy};
 use crate::lab::session::{Halt, Session};
 use crate::order::search::Search;
-use crate::protocol::messages::{Command, WireBranch};
+use crate::protocol::messages::{Command, Name, WireBranch};
 use crate::vm::event::Happening;
 
 /// How far orders that are run as one go.
@@ -148,8 +148,7 @@ impl Session {
     }
 
     fn tell_trunk(&mut self, lane: &Lane, orders: &[Vec<TestId>], trunk: &Trunk) {
-        let there = |test: &TestId| self.name_in(lane.vm, test);
-        let names = |tests: &[TestId]| tests.iter().map(there).collect();
+        let names = |tests: &[TestId]| tests.iter().map(Name::from).collect();
         let branches = trunk.branches.iter().map(|branch| WireBranch {
             after: branch.after,
             tests: names(&orders[branch.order][branch.after..]),

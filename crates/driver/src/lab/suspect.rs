@@ -26,8 +26,6 @@ pub(crate) struct Suspect {
     pub(crate) dependence: Option<Box<Dependence>>,
     /// The state behind it, if that was looked into.
     pub(crate) cause: Option<Box<Cause>>,
-    /// Whether each VM draws its parameters anew, so that its id alone tells it.
-    pub(crate) is_drawn: bool,
     pub(crate) is_judged: bool,
 }
 
@@ -43,7 +41,6 @@ impl Suspect {
             left_behind: Vec::new(),
             dependence: None,
             cause: None,
-            is_drawn: false,
             is_judged: false,
         }
     }

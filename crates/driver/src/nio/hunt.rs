@@ -204,7 +204,6 @@ impl Session {
             left_behind: Vec::new(),
             dependence: None,
             cause: None,
-            is_drawn: false,
             is_judged: false,
         });
     }

@@ -184,7 +184,6 @@ impl Session {
             left_behind: Vec::new(),
             dependence,
             cause,
-            is_drawn: false,
             is_judged: false,
         });
     }

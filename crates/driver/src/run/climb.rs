@@ -285,7 +285,7 @@ impl Session {
         let deadline = limit.map(|limit| Instant::now() + limit);
         let target = Target {
             test: asked.name.clone(),
-            next: next.map(|next| self.name_in(asked.vm, next)),
+            next: next.map(|next| self.listings.name_in(asked.vm, next)),
         };
         let vm = asked.vm;
         if self.fleet.vm(vm).is_none() {
@@ -337,7 +337,7 @@ impl Session {
         let is_other = self.is_other_test(&test, vm, rung);
         let is_rebuilt = self.rebuilt.contains(&(vm, self.file_of(&test).to_owned()));
         Asked {
-            name: self.name_in(vm, &test),
+            name: self.listings.name_in(vm, &test),
             test,
             rung,
             vm,

@@ -41,7 +41,7 @@ fn a_leak_behind_a_test_whose_parameter_is_drawn_anew() {
 }
 
 #[test]
-fn an_old_coin_with_a_parameter_that_is_drawn_anew() {
+fn a_test_with_a_parameter_that_is_drawn_anew_is_not_new_and_not_known() {
     let base = r#"
 === test_a.py
 import uuid
@@ -59,12 +59,16 @@ def test_own(own):
 def brew():
     return "tea"
 "#;
-    super::innocent::forgiven(
-        "test_a.py::test_own[UUID]",
-        base,
-        &[("tea.py", "return", "NAME = 1\n    return")],
-        &["at-base"],
-    );
+    let Some(history) = History::at(base) else {
+        return;
+    };
+    let edit = ("tea.py", "return", "NAME = 1\n    return");
+    history.change(Way::Branch, &[edit]);
+    let said = history.run(&[]);
+    let test = "test_a.py::test_own[UUID]";
+    said.ends(1).is(test, "not-known", &["base-cannot-run"]);
+    let sentence = said.finding(test)["whose"]["sentence"].to_string();
+    assert!(sentence.contains("its parameters are others"), "{said}");
 }
 
 #[test]
@@ -127,4 +131,53 @@ def test_size():
     };
     assert_eq!(polluters.len(), 2, "{said}");
     assert!(polluters.iter().all(is_named), "{said}");
+}
+
+/// Interpreters in a copy of the files have another parameter, as if it was drawn: an old bug fails there, in the very
+/// way of the new one.
+const SAMPLED: &str = r#"
+=== shop.py
+def tea():
+    return 1
+
+
+def rust():
+    return 0
+
+
+def price(item):
+    return tea() if item == "tea" else rust()
+=== test_shop.py
+import os
+import pathlib
+
+import pytest
+import shop
+
+
+def draw():
+    here = pathlib.Path(__file__).resolve().parent
+    return "tea" if here == pathlib.Path(os.environ["HOME"], "../tree").resolve() else "rust"
+
+
+@pytest.mark.parametrize("item", [DRAWN])
+def test_price(item):
+    price = shop.price(item)
+    assert price > 0
+"#;
+
+#[test]
+fn an_old_bug_of_another_parameter_in_its_place_excuses_nobody() {
+    for drawn in ["draw()", "pytest.param(draw(), id=\"X\")"] {
+        let Some(history) = History::at(&SAMPLED.replace("DRAWN", drawn)) else {
+            return;
+        };
+        history.change(Way::Branch, &[("shop.py", "return 1", "return 0")]);
+        let said = history.run(&["--forgive", "pre-existing", "--not-known", "fail"]);
+        let [test] = said.tests()[..] else {
+            panic!("{said}");
+        };
+        assert_ne!(said.finding(test)["whose"]["answer"], "not-yours", "{said}");
+        said.ends(1);
+    }
 }

@@ -39,7 +39,7 @@ Tea and mugs.
 const BUY: &str = "test_shop.py::test_buy";
 
 /// A change with which an old coin goes on as before: at home and in a CI it is forgiven.
-pub(super) fn forgiven(test: &str, base: &str, edits: &[Edit], because: &[&str]) {
+fn forgiven(test: &str, base: &str, edits: &[Edit], because: &[&str]) {
     for way in [Way::Uncommitted, Way::Branch] {
         let Some(history) = History::at(base) else {
             return;
