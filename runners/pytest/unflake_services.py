@@ -67,13 +67,22 @@ def own_sockets() -> Set[str]:
     """The sockets that this process and its descendants hold, by their inodes."""
     found: Set[str] = set()
     for process in family():
-        folder = f"/proc/{process}/fd"
-        try:
-            links = [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)]
-        except OSError:
-            continue  # It has just ended.
-        found.update(link[len("socket:[") : -1] for link in links if link.startswith("socket:["))
+        for link in links_in(f"/proc/{process}/fd"):
+            if link.startswith("socket:["):
+                found.add(link[len("socket:[") : -1])
     return found
+
+
+def links_in(folder: str) -> Iterator[str]:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return  # The process has just ended.
+    for name in names:
+        try:
+            yield os.readlink(f"{folder}/{name}")
+        except OSError:
+            continue  # It was closed meanwhile, as is the one through which this process listed its own.
 
 
 def family() -> Set[int]:
