@@ -31,8 +31,8 @@ use crate::history::own_files::OwnFiles;
 use crate::history::{memory, place};
 use crate::history_args::KeepArgs;
 
-/// With how many other hash seeds a test is tried that failed everywhere else.
-const OTHER_SEEDS: u32 = 3;
+/// With how many other hash seeds a test is tried that failed everywhere else, before it is known whose failure it is.
+const OTHER_SEEDS: u32 = 1;
 
 /// What a run is to do, and what its result means.
 #[derive(Debug)]

@@ -7,6 +7,8 @@
 //! confirmed in a new interpreter. And a kind of flakiness is told only where chance is excluded
 //! (`settle`). It says how a test fails; whose failure that is, `blame` finds out.
 
+mod other_seeds;
+
 use crate::sequential::{Tally, chance_of};
 use crate::trial::{Birth, Fixtures, Rung, Trial};
 use crate::verdict::{Doubt, Flakiness, Reason, Verdict};
@@ -57,7 +59,7 @@ pub struct Rungs {
     pub end: u32,
     /// Each in a VM of its own.
     pub fresh: u32,
-    /// Each in a new interpreter with another hash seed, for a test that failed everywhere else.
+    /// In a new interpreter, each with another hash seed, for a test that failed everywhere else.
     pub other_seeds: u32,
 }
 
@@ -80,6 +82,16 @@ impl Rungs {
             end: 0,
             fresh: self.fresh.min(1),
             other_seeds: 0,
+            ..self
+        }
+    }
+
+    /// The same for a test that fails everywhere and not through the change: it may be its hash seed. There is time for
+    /// so many runs.
+    #[must_use]
+    pub fn seeking_a_seed(self, most: u32) -> Self {
+        Self {
+            other_seeds: other_seeds::SOUGHT.min(most),
             ..self
         }
     }
@@ -195,40 +207,13 @@ fn fresh(rungs: Rungs, seen: Seen<'_>) -> Step {
         let is_aside = matches!(trial.rung, Rung::Replay | Rung::OtherSeed);
         trial.outcome.is_failure() || is_aside
     }) {
-        match with_other_seeds(rungs, seen) {
+        match other_seeds::next(rungs, seen) {
             Some(step) => step,
             None => unless_disturbed(seen, Verdict::Broken),
         }
     } else {
         Step::Conclude(Verdict::Unclear(Doubt::NotRunAgain))
     }
-}
-
-/// A test that failed everywhere gets the chance to pass with other hash seeds. `None` if it failed there too, or
-/// could not be run.
-fn with_other_seeds(rungs: Rungs, seen: Seen<'_>) -> Option<Step> {
-    let others = seen.of(Rung::OtherSeed);
-    let others = Tally::of_failures(others.map(|trial| &trial.outcome));
-    let tried = seen.count(Rung::OtherSeed);
-    if others.misses == tried && tried < rungs.other_seeds {
-        return Some(Step::Rerun(Rung::OtherSeed, Place::OtherSeed));
-    }
-    if others.misses == 0 {
-        return None;
-    }
-    let same = seen.trials[1..].iter();
-    let same = same.filter(|trial| trial.rung != Rung::OtherSeed);
-    let same = Tally::of_failures(same.map(|trial| &trial.outcome));
-    let is_seed = others.hits == 0 && chance_of(others, same) <= EXCLUDED;
-    // Something else may have ended while the others were tried, an outage for example.
-    if is_seed && seen.last().rung == Rung::OtherSeed {
-        return Some(Step::Rerun(Rung::Fresh, Place::NewInterpreter));
-    }
-    Some(Step::Conclude(Verdict::Flaky(if is_seed {
-        Flakiness::HashSeed
-    } else {
-        Flakiness::Unplaced
-    })))
 }
 
 /// A failure in a fresh VM is followed by another run there: does the test pass after itself?
@@ -467,6 +452,10 @@ mod tests {
         panic!("the ladder has no end: {trials:?}");
     }
 
+    fn count(climbed: &[(Rung, Birth)], wanted: Rung) -> usize {
+        climbed.iter().filter(|(rung, _)| *rung == wanted).count()
+    }
+
     fn passes_if(holds: bool) -> Outcome {
         if holds {
             Outcome::Passed
@@ -549,11 +538,12 @@ mod tests {
         let (verdict, _) = climb(rungs, true, |rung, _, _| passes_if(rung == Rung::OtherSeed));
         assert_eq!(verdict, Verdict::Flaky(Flakiness::HashSeed));
         let mut tried = 0;
-        let (verdict, _) = climb(rungs, true, |rung, _, _| {
+        let (verdict, climbed) = climb(rungs, true, |rung, _, _| {
             tried += u32::from(rung == Rung::OtherSeed);
             passes_if(rung == Rung::OtherSeed && tried == 1)
         });
         assert_eq!(verdict, Verdict::Flaky(Flakiness::Unplaced));
+        assert_eq!(count(&climbed, Rung::OtherSeed), 2);
         let mut is_over = false;
         let (verdict, _) = climb(rungs, true, |rung, _, _| {
             is_over |= rung == Rung::OtherSeed;
@@ -564,11 +554,32 @@ mod tests {
             Verdict::Flaky(Flakiness::Unplaced),
             "an outage ended meanwhile"
         );
+    }
+
+    #[test]
+    fn one_seed_after_the_other_is_tried_and_the_one_it_passes_with_again() {
+        let rungs = Rungs::default().seeking_a_seed(u32::MAX);
+        let mut tried = 0;
+        let (verdict, climbed) = climb(rungs, true, |rung, _, _| {
+            tried += u32::from(rung == Rung::OtherSeed);
+            passes_if(rung == Rung::OtherSeed && tried > 4)
+        });
+        assert_eq!(verdict, Verdict::Flaky(Flakiness::HashSeed));
+        assert_eq!(count(&climbed, Rung::OtherSeed), 4 + 3);
+        let confirming = Rungs::default().confirming().seeking_a_seed(u32::MAX);
+        let (verdict, _) = climb(confirming, false, |rung, _, _| {
+            passes_if(rung == Rung::OtherSeed)
+        });
+        assert_eq!(verdict, Verdict::Flaky(Flakiness::HashSeed));
+    }
+
+    #[test]
+    fn what_passes_with_no_seed_is_broken() {
+        let rungs = Rungs::default().seeking_a_seed(u32::MAX);
         let (verdict, climbed) = climb(rungs, true, |_, _, _| Outcome::Failed);
         assert_eq!(verdict, Verdict::Broken);
-        let others = climbed.iter().filter(|(rung, _)| *rung == Rung::OtherSeed);
-        assert_eq!(others.count(), 1);
-        let (verdict, _) = climb(rungs, true, |rung, _, _| {
+        assert_eq!(count(&climbed, Rung::OtherSeed), rungs.other_seeds as usize);
+        let (verdict, climbed) = climb(rungs, true, |rung, _, _| {
             if rung == Rung::OtherSeed {
                 Outcome::NotRun
             } else {
@@ -580,6 +591,7 @@ mod tests {
             Verdict::Broken,
             "another test stands under its name there"
         );
+        assert_eq!(count(&climbed, Rung::OtherSeed), 1);
     }
 
     #[test]

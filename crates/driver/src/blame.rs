@@ -195,6 +195,9 @@ impl Session {
             Verdict::Broken | Verdict::Brittle | Verdict::Unclear(_) if inquiry.is_mixed() => {
                 return Ok(Verdict::Flaky(Flakiness::Chance));
             }
+            Verdict::Broken if matches!(whose, Whose::NotYours(_)) => {
+                return self.seek_seed(at, deadline);
+            }
             Verdict::Broken
             | Verdict::Brittle
             | Verdict::Unclear(_)

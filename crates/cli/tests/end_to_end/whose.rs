@@ -27,6 +27,7 @@ mod process_state;
 mod quarantine;
 mod recorded;
 mod said;
+mod seeds;
 mod setup;
 mod subtests;
 mod surroundings;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use camino::Utf8PathBuf;
 use unflake_core::blame::Blame;
 use unflake_core::event::{Ending, Event, Note};
-use unflake_core::ladder::{Stage, Step, next_step};
+use unflake_core::ladder::{Stage, Step};
 use unflake_core::plan::Plan;
 use unflake_core::test::{Test, TestId};
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
@@ -334,7 +334,7 @@ impl Session {
             Stage::SuiteEnded { .. } if self.is_of_incident(suspect) => rungs.confirming(),
             Stage::SuiteRunning | Stage::SuiteEnded { .. } => rungs,
         };
-        next_step(rungs, &suspect.trials, stage)
+        suspect.step(rungs, stage)
     }
 
     /// Whether an earlier suspect failed in the same way below its test: it is examined in full, and this one only

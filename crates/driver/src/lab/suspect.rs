@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use unflake_core::failure::{Fingerprint, incident};
+use unflake_core::ladder::{Rungs, Stage, Step, next_step};
 use unflake_core::order::Dependence;
 use unflake_core::state::Cause;
 use unflake_core::test::TestId;
@@ -20,6 +21,8 @@ pub(crate) struct Suspect {
     pub(crate) opened: Option<BTreeSet<String>>,
     /// How it fails, once the ladder has ended.
     pub(crate) verdict: Option<Verdict>,
+    /// With how many hash seeds it may be tried, if it fails everywhere and not through the change.
+    pub(crate) seeds: Option<u32>,
     /// The files of the work tree that its runs changed.
     pub(crate) left_behind: Vec<String>,
     /// Which tests it depends on, if that was looked into.
@@ -30,19 +33,41 @@ pub(crate) struct Suspect {
 }
 
 impl Suspect {
-    /// A test that has just failed.
-    pub(crate) fn new(trial: Trial, worker: Option<Worker>) -> Self {
+    /// A test of which these trials are known.
+    pub(crate) fn of(test: TestId, trials: Vec<Trial>) -> Self {
         Self {
-            test: trial.test.clone(),
-            worker,
-            trials: vec![trial],
+            test,
+            worker: None,
+            trials,
             opened: None,
             verdict: None,
+            seeds: None,
             left_behind: Vec::new(),
             dependence: None,
             cause: None,
             is_judged: false,
         }
+    }
+
+    /// A test that has just failed.
+    pub(crate) fn new(trial: Trial, worker: Option<Worker>) -> Self {
+        let test = trial.test.clone();
+        Self {
+            worker,
+            ..Self::of(test, vec![trial])
+        }
+    }
+
+    /// The next step of its ladder.
+    pub(crate) fn step(&self, rungs: Rungs, stage: Stage) -> Step {
+        let Some(seeds) = self.seeds else {
+            return next_step(rungs, &self.trials, stage);
+        };
+        // Those that were made for blame are none of the ladder's.
+        let trials = self.trials.iter();
+        let own = trials.filter(|trial| !trial.rung.is_for_blame());
+        let own: Vec<Trial> = own.cloned().collect();
+        next_step(rungs.seeking_a_seed(seeds), &own, stage)
     }
 
     /// What it has in common with others that failed together with it, if anything.

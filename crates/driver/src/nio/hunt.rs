@@ -195,17 +195,7 @@ impl Session {
         }
         let test = once.test.clone();
         pairs.insert(test.clone(), vec![pair]);
-        self.suspects.push(Suspect {
-            test,
-            worker: None,
-            opened: None,
-            trials: vec![once, again],
-            verdict: None,
-            left_behind: Vec::new(),
-            dependence: None,
-            cause: None,
-            is_judged: false,
-        });
+        self.suspects.push(Suspect::of(test, vec![once, again]));
     }
 
     /// Runs suspects alone until each has its name.

@@ -176,15 +176,9 @@ impl Session {
         cause: Option<Box<Cause>>,
     ) {
         self.suspects.push(Suspect {
-            test,
-            worker: None,
-            opened: None,
-            trials,
-            verdict: None,
-            left_behind: Vec::new(),
             dependence,
             cause,
-            is_judged: false,
+            ..Suspect::of(test, trials)
         });
     }
 

@@ -15,6 +15,7 @@ use unflake_core::event::{Event, Note};
 use unflake_core::ladder::{Place, Stage, Step};
 use unflake_core::test::TestId;
 use unflake_core::trial::{Birth, Fixtures, Rung, Trial, VmId};
+use unflake_core::verdict::Verdict;
 
 use crate::lab::pending::Asked;
 use crate::lab::session::{Halt, Mould, Session};
@@ -141,12 +142,34 @@ impl Session {
         self.in_interpreter(at, rung, fresh)
     }
 
+    /// How a test fails that does so everywhere, and not through the change: it may pass with another hash seed.
+    pub(crate) fn seek_seed(
+        &mut self,
+        at: usize,
+        deadline: Option<Instant>,
+    ) -> Result<Verdict, Halt> {
+        if self.wish.plan.rungs.other_seeds > 0 {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let trials = self.suspects[at].trials.iter();
+            let fresh = trials.filter(|trial| matches!(trial.rung, Rung::Fresh | Rung::OtherSeed));
+            let each = fresh.map(|trial| trial.cost).max().unwrap_or_default();
+            let runs = left.map_or(u128::MAX, |left| left.as_millis() / each.as_millis().max(1));
+            self.suspects[at].seeds = Some(u32::try_from(runs).unwrap_or(u32::MAX));
+            self.suspects[at].verdict = None;
+            self.climb_one(at, Sweep::Interpreters)?;
+        }
+        let verdict = self.suspects[at].verdict;
+        Ok(verdict.expect("the last sweep leads to a verdict"))
+    }
+
     /// A trial in a new interpreter whose hashes have another seed.
     fn with_other_seed(&mut self, at: usize, fresh: &mut Option<VmId>) -> Result<Trial, Halt> {
         let trials = self.suspects[at].trials.iter();
-        let tried = trials.filter(|trial| trial.rung == Rung::OtherSeed).count();
+        let tried = trials.filter(|trial| trial.rung == Rung::OtherSeed);
+        // What passes with one is run again with that one.
+        let failed = tried.take_while(|trial| !trial.outcome.is_pass()).count();
         let own = self.wish.project.clone();
-        self.wish.project = own.clone().with_other_seed(tried);
+        self.wish.project = own.clone().with_other_seed(failed);
         let trial = self.in_interpreter(at, Rung::OtherSeed, fresh);
         self.wish.project = own;
         trial
