@@ -10,6 +10,7 @@ pub mod inquiry;
 pub mod polluters;
 pub mod question;
 mod runs;
+pub mod shares;
 pub mod two_sample;
 
 use crate::intersect::Intersection;

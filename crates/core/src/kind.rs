@@ -63,6 +63,34 @@ pub fn wanted(first: Option<&Trial>, runs: Runs, said: Flakiness) -> Option<Want
     (is_telling && runs.alone.runs() < MOST).then_some(Wanted::Alone)
 }
 
+/// How often a test is run by itself at the most to see whether it passes there at all.
+const MOST_LOOKS: usize = 24;
+
+/// What runs of a test by itself show, where the ladder did not call it flaky and its failure is not the change's doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// One more run would tell more.
+    Again,
+    /// It passes now and then, so it is flaky, and of this kind.
+    Flaky(Flakiness),
+    /// It never passes by itself.
+    Steady,
+}
+
+/// What these runs show; each is `true` if it failed, in the order in which they were made, and `has_time` tells whether
+/// there may be more. What passes once and fails again after that is chance; what only passes from some run on may have
+/// failed through something outside that is over.
+pub fn look(failed: &[bool], has_time: bool) -> Look {
+    let first_pass = failed.iter().position(|failed| !failed);
+    let is_over = failed.len() >= MOST_LOOKS || !has_time;
+    match first_pass {
+        Some(pass) if failed[pass..].contains(&true) => Look::Flaky(Flakiness::Chance),
+        Some(_) if is_over => Look::Flaky(Flakiness::Unplaced),
+        None if is_over => Look::Steady,
+        Some(_) | None => Look::Again,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -136,5 +164,33 @@ mod tests {
             wanted(Some(&first), Runs::default(), Flakiness::HashSeed),
             None
         );
+    }
+
+    #[test]
+    fn what_passes_and_fails_again_by_itself_is_chance() {
+        assert_eq!(
+            look(&[true, true, false, true], true),
+            Look::Flaky(Flakiness::Chance)
+        );
+        assert_eq!(look(&[true, true, false], true), Look::Again);
+        assert_eq!(
+            look(&[true, true, false], false),
+            Look::Flaky(Flakiness::Unplaced)
+        );
+    }
+
+    #[test]
+    fn what_passes_from_some_run_on_may_have_failed_through_something_that_is_over() {
+        let mut failed = vec![true; 3];
+        failed.resize(MOST_LOOKS, false);
+        assert_eq!(look(&failed, true), Look::Flaky(Flakiness::Unplaced));
+    }
+
+    #[test]
+    fn what_never_passes_by_itself_is_looked_at_for_so_long_and_no_longer() {
+        assert_eq!(look(&[], true), Look::Again);
+        assert_eq!(look(&[true; MOST_LOOKS - 1], true), Look::Again);
+        assert_eq!(look(&[true; MOST_LOOKS], true), Look::Steady);
+        assert_eq!(look(&[true], false), Look::Steady);
     }
 }

@@ -15,20 +15,18 @@ pub(crate) mod side;
 mod sides;
 mod sight;
 mod stray;
+mod verdict;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use unflake_core::blame::inquiry::Inquiry;
-use unflake_core::blame::question::{Ended, Ground, Heard, Side as Where, Step};
-use unflake_core::blame::{Blame, Innocence, Open, Whose, is_asked};
+use unflake_core::blame::question::{Ground, Heard, Step};
+use unflake_core::blame::{Blame, Open, is_asked};
 use unflake_core::change::ChangeKind;
 use unflake_core::event::Event;
 use unflake_core::failure::Fingerprint;
-use unflake_core::kind::{self, Runs, Wanted};
-use unflake_core::sequential::Tally;
-use unflake_core::trial::{Rung, Trial};
 use unflake_core::verdict::{Doubt, Flakiness, Reason, Verdict};
 
 use crate::blame::comparison::Changes;
@@ -36,13 +34,20 @@ use crate::blame::memory::Memory;
 use crate::git::difference::{CheckBase, Difference, Kept};
 use crate::lab::session::{Halt, Session};
 use crate::usage::ignored::Ignored;
-use side::Made;
 use sides::Sides;
 
 /// How long the question may take at least, where the user does not say it.
 const LEAST_BUDGET: Duration = Duration::from_secs(60);
 /// How many different failures are asked at the base where there are too many to be examined.
 const MOST_RED: usize = 3;
+
+/// How far the question about a suspect has come.
+enum Asked {
+    /// How it fails, and whose failure it is.
+    Settled(Verdict, Box<Blame>),
+    /// Its share of the time is over, but not all of the time.
+    Unsettled(Box<Inquiry>),
+}
 
 impl Session {
     /// Finds out for every suspect whose failure it is, and judges it.
@@ -58,24 +63,29 @@ impl Session {
             .shared
             .begin(asked.filter(|at| self.suspects[*at].verdict.is_some_and(is_asked)));
         let mut red = BTreeSet::new();
-        for (done, at) in open.into_iter().enumerate() {
+        let mut waiting: VecDeque<(usize, Option<Inquiry>)> =
+            open.into_iter().map(|at| (at, None)).collect();
+        while let Some((at, begun)) = waiting.pop_front() {
             let test = self.suspects[at].test.clone();
+            let done = total - waiting.len() - 1;
             self.tell(Event::Blaming { test, done, total });
             let verdict = self.suspects[at].verdict;
             let verdict = verdict.expect("the ladder has ended for every suspect");
-            let share = sides.deadline.map(|deadline| {
-                let left = deadline.saturating_duration_since(Instant::now());
-                let others = u32::try_from(total - done).unwrap_or(u32::MAX);
-                Instant::now() + (left / others).max(left / 4)
-            });
             sides.shared.leave(at);
-            let is_asked = is_asked(verdict) || self.is_red_sample(at, verdict, &mut red);
-            let (verdict, blame) = if is_asked {
-                self.blame(at, verdict, &mut sides, share)?
-            } else {
-                (verdict, Blame::unasked(Open::Unexamined))
+            if begun.is_none() && !is_asked(verdict) && !self.is_red_sample(at, verdict, &mut red) {
+                let blame = Blame::unasked(Open::Unexamined);
+                self.judge(at, verdict, Some(Box::new(blame)));
+                continue;
+            }
+            let question = match begun {
+                Some(begun) => begun,
+                None => self.open_inquiry(at, verdict),
             };
-            self.judge(at, verdict, Some(Box::new(blame)));
+            let share = sides.share_among(waiting.len() + 1);
+            match self.blame(at, question, &mut sides, share)? {
+                Asked::Settled(verdict, blame) => self.judge(at, verdict, Some(blame)),
+                Asked::Unsettled(question) => waiting.push_back((at, Some(*question))),
+            }
         }
         sides.close()
     }
@@ -102,18 +112,23 @@ impl Session {
         }
     }
 
+    /// Asks until it is settled, or until the suspect's share of the time is over. Whoever does not need all of its share
+    /// leaves the rest to those that are asked again.
     fn blame(
         &mut self,
         at: usize,
-        verdict: Verdict,
+        mut inquiry: Inquiry,
         sides: &mut Sides,
-        mut deadline: Option<Instant>,
-    ) -> Result<(Verdict, Blame), Halt> {
-        let mut inquiry = self.open_inquiry(at, verdict);
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            inquiry.hear(Heard::TimeIsOver);
-        }
+        mut share: Option<Instant>,
+    ) -> Result<Asked, Halt> {
+        let began = Instant::now();
         let whose = loop {
+            if share.is_some_and(|share| Instant::now() >= share) {
+                if !sides.is_over() {
+                    return Ok(Asked::Unsettled(Box::new(inquiry)));
+                }
+                inquiry.hear(Heard::TimeIsOver);
+            }
             let heard = match inquiry.next() {
                 Step::Conclude(whose) => break whose,
                 Step::Recall => Heard::Recalled(self.recall_failure(at)),
@@ -122,20 +137,20 @@ impl Session {
                     inquiry.hear(Heard::BaseEnvironment(self.base_environment()));
                     // What serves all suspects is not taken from the share of the first.
                     let prepared = std::mem::take(&mut sides.prepared);
-                    deadline = deadline.map(|share| share + prepared).min(sides.deadline);
+                    share = share.map(|share| share + prepared).min(sides.deadline);
                     heard
                 }
                 Step::Run(side) => self.run_side(at, side, sides)?,
             };
             inquiry.hear(heard);
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                inquiry.hear(Heard::TimeIsOver);
-            }
         };
-        let verdict = self.settle_verdict(at, verdict, &mut inquiry, &whose, (sides, deadline))?;
+        let verdict = self.suspects[at].verdict;
+        let verdict = verdict.expect("the ladder has ended for every suspect");
+        let times = (began, share);
+        let verdict = self.settle_verdict((at, verdict), &mut inquiry, &whose, (sides, times))?;
         let is_leak = verdict == Verdict::Flaky(Flakiness::StateDependent);
         let polluters = if is_leak {
-            self.find_polluters(at, sides, deadline)?
+            self.find_polluters(at, sides, share)?
         } else {
             Vec::new()
         };
@@ -151,7 +166,7 @@ impl Session {
             otherwise: otherwise.map(ToOwned::to_owned),
             polluters,
         };
-        Ok((verdict, blame))
+        Ok(Asked::Settled(verdict, Box::new(blame)))
     }
 
     /// The question about a suspect, with what is known already.
@@ -176,93 +191,6 @@ impl Session {
             inquiry.hear(unready.heard());
         }
         inquiry
-    }
-
-    /// How it fails, by all runs: those of the ladder, and those in the order of this run.
-    fn settle_verdict(
-        &mut self,
-        at: usize,
-        verdict: Verdict,
-        inquiry: &mut Inquiry,
-        whose: &Whose,
-        (sides, deadline): (&mut Sides, Option<Instant>),
-    ) -> Result<Verdict, Halt> {
-        let said = match verdict {
-            Verdict::Flaky(kind) => kind,
-            Verdict::Broken if *whose == Whose::NotYours(Innocence::Untouched) => {
-                return Ok(Verdict::Flaky(Flakiness::Untouched));
-            }
-            Verdict::Broken | Verdict::Brittle | Verdict::Unclear(_) if inquiry.is_mixed() => {
-                return Ok(Verdict::Flaky(Flakiness::Chance));
-            }
-            Verdict::Broken if matches!(whose, Whose::NotYours(_)) => {
-                return self.seek_seed(at, deadline);
-            }
-            Verdict::Broken
-            | Verdict::Brittle
-            | Verdict::Unclear(_)
-            | Verdict::Unexamined(_)
-            | Verdict::Nio(_)
-            | Verdict::NioAfterOthers
-            | Verdict::Victim
-            | Verdict::NonDeterministic => return Ok(verdict),
-        };
-        let mut alone = Tally::default();
-        loop {
-            let (in_order, ..) = inquiry.evidence();
-            let runs = Runs { in_order, alone };
-            let first = self.suspects[at].trials.first();
-            let has_time = deadline.is_none_or(|deadline| Instant::now() < deadline);
-            let more = kind::wanted(first, runs, said).filter(|_| has_time && self.has_order(at));
-            let Some(more) = more else {
-                return Ok(Verdict::Flaky(kind::settle(first, runs, said)));
-            };
-            let is_run = match more {
-                Wanted::InOrder => {
-                    let heard = self.run_side(at, Where::Here, sides)?;
-                    let is_run = !matches!(
-                        &heard,
-                        Heard::Ran {
-                            ended: Ended::NotRun { .. },
-                            ..
-                        }
-                    );
-                    inquiry.hear(heard);
-                    is_run
-                }
-                Wanted::Alone => match self.run_alone(at, sides)? {
-                    Some(has_failed) => {
-                        alone.hits += u32::from(has_failed);
-                        alone.misses += u32::from(!has_failed);
-                        true
-                    }
-                    None => false,
-                },
-            };
-            if !is_run {
-                let first = self.suspects[at].trials.first();
-                return Ok(Verdict::Flaky(kind::settle(first, runs, said)));
-            }
-        }
-    }
-
-    /// Whether a suspect fails by itself in a copy of the files; `None` if it cannot be run there.
-    fn run_alone(&mut self, at: usize, sides: &mut Sides) -> Result<Option<bool>, Halt> {
-        let seat = self.seat(Where::Here);
-        let opened = self.open_side(seat, sides)?;
-        let test = self.suspects[at].test.clone();
-        let Some(side) = sides.get_mut(seat).filter(|_| opened.is_ok()) else {
-            return Ok(None);
-        };
-        let alone = std::slice::from_ref(&test);
-        let run = side.run(alone)?;
-        let Ok(Made { trial, .. }) = run.and_then(|run| run.last_of(alone)) else {
-            return Ok(None);
-        };
-        let passed = trial.outcome.passed();
-        let rung = Rung::Alone;
-        self.suspects[at].trials.push(Trial { rung, ..trial });
-        Ok(passed.map(|passed| !passed))
     }
 
     /// What is known before anything is run.

@@ -2,13 +2,14 @@
 //! to try next.
 
 mod looks;
+mod pairs;
 
 use std::collections::BTreeMap;
 
 use super::agreement::Recalled;
 use super::question::{BaseEnvironment, Ended, Ground, Heard, Listed, Side, Step};
 use super::runs::{Runs, add_missing, partner};
-use super::two_sample::{Pairs, fails_more_here, fails_there_too};
+use super::two_sample::{Pairs, fails_more_here};
 use super::{Guilt, Innocence, Open, Whose};
 use crate::failure::Fingerprint;
 use crate::intersect::Intersection;
@@ -48,8 +49,10 @@ pub struct Inquiry {
     waiting_base: Option<Ended>,
     /// Pairs in which all that speaks against guilt counts.
     for_guilt: Pairs,
-    /// Pairs in which all that speaks against innocence counts.
+    /// Pairs in which every failure here speaks against innocence, and at the base only those count that were seen here.
     for_innocence: Pairs,
+    /// Pairs in which only the failure that is asked about counts, on both sides.
+    alike: Pairs,
     /// What its runs here used, all together.
     used: Intersection,
     /// Whether it failed alike in a run that used nothing that changed.
@@ -81,6 +84,7 @@ impl Inquiry {
             waiting_base: None,
             for_guilt: Pairs::default(),
             for_innocence: Pairs::default(),
+            alike: Pairs::default(),
             used: Intersection::default(),
             is_untouched: false,
             watched: Tally::default(),
@@ -172,7 +176,7 @@ impl Inquiry {
         }
         let may_agree = !self.is_over && self.recalled.may_agree(&self.here);
         let is_seen = self.watched.runs() > 0;
-        if is_seen && fails_there_too(self.for_innocence) && !may_match {
+        if is_seen && self.is_as_frequent_there() && !may_match {
             let step = self.excuse_by_base(environment);
             let has_moved = matches!(
                 step,
@@ -218,13 +222,6 @@ impl Inquiry {
             (false, true) => Step::Conclude(Whose::NotKnown(Open::NotSettled)),
             (false, false) => Step::Run(Side::BaseWatched),
         }
-    }
-
-    /// Whether neither side has failed alike in many pairs, so that no more are made.
-    fn is_in_vain(&self) -> bool {
-        let (guilt, innocence) = (self.for_guilt, self.for_innocence);
-        let alike = guilt.both + guilt.here + innocence.both + innocence.base;
-        guilt.runs() >= HOPELESS && alike == 0
     }
 
     /// Whether runs do not come about any more, although some did.
@@ -286,19 +283,6 @@ impl Inquiry {
             }
         }
         self.join_pair();
-    }
-
-    fn join_pair(&mut self) {
-        if self.waiting_here.is_none() || self.waiting_base.is_none() {
-            return;
-        }
-        let (Some(here), Some(base)) = (self.waiting_here.take(), self.waiting_base.take()) else {
-            return;
-        };
-        let is_failure = |ended: &Ended| *ended != Ended::Passed;
-        self.for_guilt.add(here == Ended::Alike, is_failure(&base));
-        self.for_innocence
-            .add(is_failure(&here), base == Ended::Alike);
     }
 
     /// Whether the base, as far as it was listed, runs the same tests before it.

@@ -294,3 +294,51 @@ fn a_failure_at_the_base_excuses_nobody_while_no_run_here_was_watched() {
         });
     }
 }
+
+/// Seven of ten runs fail, each at the next of three lines; the seventh place is another on either side.
+fn at_one_of_three_lines(run: u32) -> Ended {
+    match (run % 10, run % 3) {
+        (0..=2, _) => Ended::Passed,
+        (_, 0) => Ended::Alike,
+        (_, 1) => fails_with("the second line"),
+        _ => fails_with("the third line"),
+    }
+}
+
+fn at_one_of_three_lines_shifted(run: u32) -> Ended {
+    at_one_of_three_lines(run + 13)
+}
+
+#[test]
+fn a_test_that_fails_at_one_of_several_lines_on_both_sides_is_not_yours() {
+    let paper = Paper::new(at_one_of_three_lines, at_one_of_three_lines_shifted);
+    let (whose, runs) = paper.ask(changed(), true);
+    assert_eq!(whose, Whose::NotYours(Innocence::AtBase));
+    assert!(runs < 150, "{runs}");
+}
+
+/// One of ten runs fails alike, and four otherwise.
+fn rarely_in_one_of_two_ways(run: u32) -> Ended {
+    match run % 10 {
+        3 => Ended::Alike,
+        1 | 5 | 7 | 9 => fails_with("the second line"),
+        _ => Ended::Passed,
+    }
+}
+
+/// Four of ten runs fail alike, and four otherwise: more than three times as often as above in the one way, and not in
+/// both ways together.
+fn often_in_both_ways(run: u32) -> Ended {
+    match run % 10 {
+        0 | 2 | 4 | 6 => Ended::Alike,
+        1 | 5 | 7 | 9 => fails_with("the second line"),
+        _ => Ended::Passed,
+    }
+}
+
+#[test]
+fn a_failure_that_comes_more_often_is_not_excused_by_another_one_that_does_not() {
+    let paper = Paper::new(often_in_both_ways, rarely_in_one_of_two_ways);
+    let (whose, _) = paper.ask(changed(), true);
+    assert_eq!(whose, Whose::NotKnown(Open::NotSettled));
+}

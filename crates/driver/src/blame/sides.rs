@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 use std::time::{Duration, Instant};
 
 use unflake_core::blame::question::Side as Where;
+use unflake_core::blame::shares::share;
 use unflake_core::test::TestId;
 
 use super::base::Unready;
@@ -41,6 +42,19 @@ impl Sides {
             deadline,
             ..Self::default()
         }
+    }
+
+    /// Whether there is no time left.
+    pub(super) fn is_over(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// When the share of the next of so many suspects is over; `None` without a limit.
+    pub(super) fn share_among(&self, suspects: usize) -> Option<Instant> {
+        let deadline = self.deadline?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        Some(deadline.min(Instant::now() + share(left, suspects)))
     }
 
     /// A side, if it is open.

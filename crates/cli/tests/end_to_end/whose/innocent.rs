@@ -293,3 +293,56 @@ fn a_new_test_beside_an_old_namesake_is_yours() {
     let test = "test_shop.py::TestShop::test_buy";
     history.run(&[]).ends(1).is(test, "yours", &["new-test"]);
 }
+
+/// A product that works in one call of thirteen, as its base does.
+const HARDLY_EVER: &str = r#"
+=== shop.py
+import os
+
+
+def greeting():
+    return "welcome"
+
+
+def buy():
+    with open(os.environ["OUTSIDE"] + "/calls", "ab") as file:
+        file.write(b".")
+        file.flush()
+        return file.tell() % 13 == 0
+=== test_shop.py
+import shop
+
+
+def test_greeting():
+    assert shop.greeting()
+
+
+def test_buy():
+    assert shop.greeting() and shop.buy()
+"#;
+
+#[test]
+fn an_old_failure_that_hardly_ever_passes_is_flaky_all_the_same() {
+    let Some(history) = History::at(HARDLY_EVER) else {
+        return;
+    };
+    let edit = ("shop.py", "\"welcome\"", "\"hello\"");
+    history.change(Way::Branch, &[edit]);
+    let said = history.run(&[]);
+    said.ends(0).is(BUY, "not-yours", &["at-base"]);
+    said.fails_as(BUY, "flaky");
+    assert_eq!(said.finding(BUY)["kind"], "chance", "{said}");
+}
+
+#[test]
+fn an_old_failure_that_never_passes_is_broken() {
+    let base = HARDLY_EVER.replace("% 13 == 0", "< 0");
+    let Some(history) = History::at(&base) else {
+        return;
+    };
+    let edit = ("shop.py", "\"welcome\"", "\"hello\"");
+    history.change(Way::Branch, &[edit]);
+    let said = history.run(&[]);
+    said.ends(1).is(BUY, "not-yours", &["at-base"]);
+    said.fails_as(BUY, "broken");
+}
