@@ -36,7 +36,7 @@ BEGIN, END = "<!-- bench/blame_java.py begins -->", "<!-- bench/blame_java.py en
 PROJECTS = """
 commons-cli:commons-cli:1.4        | junit:junit:4.13.2 |
 commons-cli:commons-cli:1.9.0      | org.junit.jupiter:junit-jupiter:5.10.2 org.mockito:mockito-core:4.11.0 commons-io:commons-io:2.16.1 |
-org.apache.commons:commons-csv:1.7 | junit:junit:4.13.2 commons-io:commons-io:2.6 org.mockito:mockito-core:3.1.0 com.h2database:h2:1.4.199 | PerformanceTest CSVBenchmark
+org.apache.commons:commons-csv:1.7 | junit:junit:4.13.2 commons-io:commons-io:2.6 org.apache.commons:commons-lang3:3.9 org.mockito:mockito-core:3.1.0 com.h2database:h2:1.4.199 | PerformanceTest CSVBenchmark
 """
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -286,7 +286,7 @@ def main() -> int:
         return blame_report.report(results, options.write, BEGIN, END)
     bench = Bench(options)
     bench.folder.mkdir(parents=True, exist_ok=True)
-    done = {(row["kind_of_case"], row["number"]) for row in blame_report.read_rows(results) if row["seed"] == options.seed}
+    done = {(row["kind_of_case"], row["number"]) for row in blame_report.read_rows(results) if row["seed"] == options.seed and "trouble" not in row}
     rows = []
     for number in range(options.cases):
         if not options.verify and (options.kind, number) in done:
