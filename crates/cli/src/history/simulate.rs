@@ -164,12 +164,36 @@ impl Source for Simulated {
 
     fn digest(&mut self) -> Result<[u8; 32], Refused> {
         // The plan decides everything.
-        Ok(digest_of(format!("{:?}", self.plan).as_bytes()))
+        Ok(digest_of(canonical(self.plan).as_bytes()))
     }
 
     fn name(&self) -> String {
         format!("simulation with seed {}", self.plan.seed)
     }
+}
+
+/// A plan as the bytes that its digest is made of. They stand in stores, so they never change.
+fn canonical(plan: Plan) -> String {
+    let Plan {
+        tests,
+        runs,
+        days,
+        first_day,
+        releases,
+        rates,
+        bursty,
+        clustered,
+        faults,
+        seed,
+    } = plan;
+    let rates = match rates {
+        Distribution::Ericsson => "Ericsson",
+        Distribution::Google => "Google",
+    };
+    format!(
+        "Plan {{ tests: {tests}, runs: {runs}, days: {days}, first_day: {first_day}, releases: {releases}, \
+         rates: {rates}, bursty: {bursty:?}, clustered: {clustered:?}, faults: {faults}, seed: {seed} }}"
+    )
 }
 
 fn to_row(run: SimulatedRun, test: u32, provenance: u32) -> Row {
@@ -220,4 +244,24 @@ fn write_truth(simulation: &Simulation, plan: Plan) -> String {
         "releases": releases.collect::<Vec<_>>(), "faults": faults.collect::<Vec<_>>(),
     });
     format!("{all:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_has_the_bytes_that_the_first_stores_were_written_with() {
+        assert_eq!(
+            canonical(Plan::ERICSSON),
+            "Plan { tests: 10383, runs: 9900000, days: 895, first_day: 17000, releases: 4, rates: Ericsson, \
+             bursty: 0.3, clustered: 0.75, faults: 60, seed: 1 }"
+        );
+        let other = Plan {
+            rates: Distribution::Google,
+            bursty: 0.0,
+            ..Plan::ERICSSON
+        };
+        assert!(canonical(other).contains("rates: Google, bursty: 0.0, clustered"));
+    }
 }
