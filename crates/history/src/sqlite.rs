@@ -7,16 +7,13 @@ mod append;
 mod blocks;
 pub mod board;
 pub mod evidence;
-mod first;
-mod group;
-mod insert;
-mod kept;
 mod labelled;
 pub mod leftovers;
 pub mod passed;
 mod past;
-mod reading;
 mod revision;
+mod rows;
+mod runs;
 mod schema;
 
 use std::fs;
@@ -83,7 +80,7 @@ impl Sqlite {
 
     fn connect_to_read(path: &Path) -> Result<Self, StoreError> {
         let trouble = |error| translate(path, error);
-        if first::is_unfinished(path) {
+        if append::first::is_unfinished(path) {
             return Err(StoreError::Open {
                 path: path.to_owned(),
                 source:

@@ -1,15 +1,19 @@
 //! Adding runs and labels.
 
+pub(super) mod first;
+mod group;
+mod insert;
+
 use std::collections::HashMap;
 
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
 };
 
+use self::insert::Insert;
 use super::blocks::Builder;
-use super::insert::Insert;
 use super::past::Failures;
-use super::{Sqlite, first, translate};
+use super::{Sqlite, translate};
 use crate::batch::Batch;
 use crate::run::{Label, More, Provenance, Row, TestName};
 use crate::store::{Appended, Refused, Source, StoreError};

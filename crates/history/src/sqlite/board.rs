@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use rusqlite::params_from_iter;
 
 use super::Sqlite;
-use super::kept::{JOINED, KEPT, to_kept, to_test};
+use super::rows::{JOINED, KEPT, to_kept, to_test};
 use crate::run::{Provenance, TestName};
 use crate::store::{KeptRun, StoreError};
 

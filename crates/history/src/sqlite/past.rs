@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::Sqlite;
 use super::append::{find_or_add, find_test};
-use super::kept::to_test;
+use super::rows::to_test;
 use crate::past::Past;
 use crate::run::{More, TestName};
 use crate::store::StoreError;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Row;
 
-use super::kept::{JOINED, KEPT, to_kept, to_test};
 use super::labelled::Labelled;
+use super::rows::{JOINED, KEPT, to_kept, to_test};
 use super::{Sqlite, blocks, revision};
 use crate::daily::{DailyCount, FlakyRule};
 use crate::run::{Ended, Label, TestName};

@@ -2,9 +2,9 @@
 
 use rusqlite::{OptionalExtension, TransactionBehavior};
 
-use super::append::Writer;
-use super::blocks::Builder;
-use super::{Sqlite, translate};
+use super::Writer;
+use crate::sqlite::blocks::Builder;
+use crate::sqlite::{Sqlite, translate};
 use crate::store::{Appended, Source, StoreError};
 
 impl Sqlite {

@@ -16,7 +16,7 @@ use crate::store::Source;
 const LARGE: usize = 32;
 
 /// The first batches of a source, and whether it is large.
-pub(super) fn begin(source: &mut dyn Source) -> (Vec<Batch>, bool) {
+pub(in crate::sqlite) fn begin(source: &mut dyn Source) -> (Vec<Batch>, bool) {
     let batches: Vec<Batch> = std::iter::from_fn(|| source.next_batch())
         .take(LARGE)
         .collect();
@@ -27,7 +27,7 @@ pub(super) fn begin(source: &mut dyn Source) -> (Vec<Batch>, bool) {
 /// Takes a rollback journal if the store has no runs and nobody else has it open, and says whether it did.
 ///
 /// After a kill the store is found with that journal, and undoes what is unfinished as it would with its log.
-pub(super) fn leave_log(connection: &Connection) -> rusqlite::Result<bool> {
+pub(in crate::sqlite) fn leave_log(connection: &Connection) -> rusqlite::Result<bool> {
     let empty = "SELECT NOT EXISTS (SELECT 1 FROM run)";
     if !connection.query_row(empty, [], |row| row.get::<_, bool>(0))? {
         return Ok(false);
@@ -43,7 +43,7 @@ pub(super) fn leave_log(connection: &Connection) -> rusqlite::Result<bool> {
 ///
 /// SQLite does not wait for others here. Where several open a new store at once, one of them gives it its log;
 /// a store that others use without one gets it from whoever opens it next.
-pub(super) fn take_log(connection: &Connection) -> rusqlite::Result<()> {
+pub(in crate::sqlite) fn take_log(connection: &Connection) -> rusqlite::Result<()> {
     match connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())) {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
         result => result,
@@ -51,7 +51,7 @@ pub(super) fn take_log(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Whether a rollback journal lies beside the store: what it is to undo is in the pages still.
-pub(super) fn is_unfinished(path: &Path) -> bool {
+pub(in crate::sqlite) fn is_unfinished(path: &Path) -> bool {
     let mut journal = path.as_os_str().to_owned();
     journal.push("-journal");
     fs::metadata(journal).is_ok_and(|journal| journal.len() > 0)
