@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use unflake_history::book::{self, Alias};
 use unflake_history::run::TestName;
-use unflake_history::sqlite::Sqlite;
-use unflake_history::store::StoreError;
+use unflake_history::store::{Store, StoreError};
 
 /// The tests with several names, by each of their numbers.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +17,7 @@ pub(crate) struct Aliases {
 
 impl Aliases {
     /// Reads the names anew if tests were added since.
-    pub(crate) fn read(&mut self, store: &Sqlite) -> Result<(), StoreError> {
+    pub(crate) fn read(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         let last = store.last_test()?;
         if last == self.last {
             return Ok(());
@@ -49,7 +48,11 @@ impl Aliases {
     }
 
     /// The best name of a test; none if there is no such test.
-    pub(crate) fn name(&self, store: &Sqlite, number: u32) -> Result<Option<TestName>, StoreError> {
+    pub(crate) fn name(
+        &self,
+        store: &dyn Store,
+        number: u32,
+    ) -> Result<Option<TestName>, StoreError> {
         match self.by_number.get(&number) {
             Some(alias) => Ok(Some(alias.name.clone())),
             None => store.test_by_number(number),

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use unflake_history::dates;
 use unflake_history::run::Label;
-use unflake_history::sqlite::Sqlite;
+use unflake_history::store::Store;
 
 use crate::answer;
 use crate::app::App;
@@ -252,7 +252,12 @@ pub(crate) async fn say(app: &Arc<App>, who: &Who, saying: Saying) -> Result<(),
 }
 
 /// The failures of a test on a day, by number.
-fn runs_of(store: &Sqlite, snapshot: &Snapshot, test: u32, day: i32) -> Result<Vec<i64>, Problem> {
+fn runs_of(
+    store: &dyn Store,
+    snapshot: &Snapshot,
+    test: u32,
+    day: i32,
+) -> Result<Vec<i64>, Problem> {
     let known = snapshot.known.as_ref().as_ref().ok_or(Problem::Broken)?;
     let place = known.place(test);
     let span = span_of(day);

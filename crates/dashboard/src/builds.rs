@@ -7,9 +7,8 @@ use unflake_core::chart::{Chart, Line};
 use unflake_core::quantify::curve::share;
 use unflake_core::quantify::period::Period;
 use unflake_history::dates;
-use unflake_history::sqlite::Sqlite;
-use unflake_history::sqlite::board::KeptFailure;
-use unflake_history::store::StoreError;
+use unflake_history::store::kept::KeptFailure;
+use unflake_history::store::{Store, StoreError};
 
 use crate::labels::Said;
 use crate::snapshot::{Known, Snapshot};
@@ -36,10 +35,10 @@ pub(crate) struct Build {
 
 impl Builds {
     /// Looks at the runs that came since it looked last.
-    pub(crate) fn read(&mut self, store: &Sqlite) -> Result<(), StoreError> {
+    pub(crate) fn read(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         let last = store.extent()?.run;
         let found = &mut self.found;
-        store.scan_after(self.last, |run| {
+        store.scan_after(self.last, &mut |run| {
             let build = found.entry(run.provenance).or_insert(Build {
                 begun: run.time,
                 runs: 0,
@@ -93,7 +92,7 @@ impl BuildCounts {
 
 /// The builds of the current period, and which of them flaky tests hit.
 pub(crate) fn find(
-    store: &Sqlite,
+    store: &dyn Store,
     snapshot: &Snapshot,
     known: &Known,
 ) -> Result<Vec<Found>, StoreError> {

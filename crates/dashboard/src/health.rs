@@ -25,17 +25,16 @@ pub(crate) async fn healthz(State(app): State<Arc<App>>, Asked(who): Asked) -> R
 pub(crate) async fn metrics(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
     let result = async {
         who.need(Role::Read)?;
-        let found = app.ask(|app, store, snapshot| {
+        let found = app.ask(|_, store, snapshot| {
             let tests = snapshot
                 .known
                 .as_ref()
                 .as_ref()
                 .map_or(0, |known| known.entries.len());
-            let size = std::fs::metadata(&app.options.store).map_or(0, |data| data.len());
             Ok(Gauges {
                 tests,
                 runs: store.extent()?.run,
-                bytes: size,
+                bytes: store.bytes()?,
             })
         });
         let text = app.metrics.write(found.await?);

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use unflake_history::sqlite::Sqlite;
-use unflake_history::sqlite::board::KeptLabel;
-use unflake_history::store::StoreError;
+use unflake_history::store::kept::KeptLabel;
+use unflake_history::store::{Store, StoreError};
 
 use crate::aliases::Aliases;
 
@@ -70,9 +69,9 @@ pub(crate) struct Terms {
 }
 
 impl Said {
-    pub(crate) fn read(store: &Sqlite, aliases: &Aliases) -> Result<Self, StoreError> {
+    pub(crate) fn read(store: &dyn Store, aliases: &Aliases) -> Result<Self, StoreError> {
         let mut said = Self::default();
-        for mut label in store.kept_labels()? {
+        for mut label in store.labels()? {
             label.test = aliases.first(label.test);
             said.hear(label);
         }

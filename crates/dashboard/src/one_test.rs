@@ -12,8 +12,8 @@ use unflake_core::quantify::sample::Day;
 use unflake_core::quantify::unstable::when;
 use unflake_history::book::Entry;
 use unflake_history::dates;
-use unflake_history::sqlite::Sqlite;
-use unflake_history::store::{KeptRun, StoreError};
+use unflake_history::store::kept::KeptRun;
+use unflake_history::store::{Store, StoreError};
 
 use crate::labels::Fault;
 use crate::quarantine::Resident;
@@ -111,7 +111,7 @@ pub(crate) struct Companion {
 impl OneTest {
     /// Reads what is known of the test with this number; nothing if there is none.
     pub(crate) fn read(
-        store: &Sqlite,
+        store: &dyn Store,
         snapshot: &Snapshot,
         owners: &Owners,
         number: u32,
@@ -199,7 +199,7 @@ fn to_change(change: ChangePoint) -> Change {
 }
 
 /// The kinds of its failures, the commonest first.
-fn signatures(store: &Sqlite, entry: &Entry) -> Result<Vec<Signature>, StoreError> {
+fn signatures(store: &dyn Store, entry: &Entry) -> Result<Vec<Signature>, StoreError> {
     let failures = store.failures_of(&entry.numbers, FAILURES)?;
     Ok(group(failures))
 }
@@ -234,7 +234,11 @@ fn group(failures: Vec<KeptRun>) -> Vec<Signature> {
 }
 
 /// The tests that failed in the same reports of the last month.
-fn companions(store: &Sqlite, known: &Known, entry: &Entry) -> Result<Vec<Companion>, StoreError> {
+fn companions(
+    store: &dyn Store,
+    known: &Known,
+    entry: &Entry,
+) -> Result<Vec<Companion>, StoreError> {
     let last = known.periods.current.period.last;
     let span = (span_of(last - BASELINE_DAYS).0, span_of(last).1);
     let places = store.failure_places(span.0, span.1)?;

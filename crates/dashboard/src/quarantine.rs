@@ -9,7 +9,6 @@ use unflake_core::quarantine::Release;
 use unflake_history::book::Entry;
 use unflake_history::dates;
 use unflake_history::run::{Label, TestName};
-use unflake_history::sqlite::Sqlite;
 use unflake_history::store::{Store, StoreError};
 
 use crate::aliases::Aliases;
@@ -56,7 +55,7 @@ pub(crate) struct Resident {
 
 impl Quarantine {
     pub(crate) fn read(
-        store: &Sqlite,
+        store: &dyn Store,
         snapshot: &Snapshot,
         release: Release,
         now: i64,
@@ -118,7 +117,7 @@ impl Quarantine {
 impl Resident {
     /// A test's place in quarantine, if it is there.
     pub(crate) fn of(
-        store: &Sqlite,
+        store: &dyn Store,
         snapshot: &Snapshot,
         entry: &Entry,
     ) -> Result<Option<Self>, StoreError> {
@@ -132,7 +131,7 @@ impl Resident {
 }
 
 fn to_resident(
-    store: &Sqlite,
+    store: &dyn Store,
     (numbers, name, kept): (&[u32], &TestName, &Kept),
     now: i64,
 ) -> Result<Resident, StoreError> {
@@ -163,9 +162,9 @@ fn to_resident(
 }
 
 /// All runs of a test in a range of times, under whatever name and in whatever stream.
-fn runs_since(store: &Sqlite, numbers: &[u32], span: (i64, i64)) -> Result<Sample, StoreError> {
+fn runs_since(store: &dyn Store, numbers: &[u32], span: (i64, i64)) -> Result<Sample, StoreError> {
     let (mut failures, mut runs) = (0, 0);
-    store.visit_days_of(numbers, span, |_, _, failed| {
+    store.visit_days_of(numbers, span.0, span.1, &mut |_, _, failed| {
         runs += 1;
         failures += u64::from(failed);
     })?;
@@ -174,7 +173,7 @@ fn runs_since(store: &Sqlite, numbers: &[u32], span: (i64, i64)) -> Result<Sampl
 
 /// Lets the tests go whose runs since they came are enough, and says so in the history.
 pub(crate) fn release_earned(
-    store: &mut Sqlite,
+    store: &mut dyn Store,
     aliases: &mut Aliases,
     release: Release,
 ) -> Result<(), StoreError> {

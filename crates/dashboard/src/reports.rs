@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio_stream::StreamExt;
 use unflake_history::dates;
 use unflake_history::import::{Columns, Format, Input, Skips, Whole, Wish};
-use unflake_history::store::Appended;
+use unflake_history::store::source::Appended;
 
 use crate::answer;
 use crate::api::{Asked, answered};

@@ -9,8 +9,7 @@ use unflake_core::quantify::unstable::{Course, Instability, Mode, examine};
 use unflake_history::book::{self, Before, Entry, Reading};
 use unflake_history::daily::FlakyRule;
 use unflake_history::periods::{PeriodError, PeriodWish, Periods, resolve};
-use unflake_history::sqlite::Sqlite;
-use unflake_history::sqlite::board::Extent;
+use unflake_history::store::kept::Extent;
 use unflake_history::store::{Store, StoreError};
 
 use crate::aliases::Aliases;
@@ -50,7 +49,7 @@ pub(crate) struct Known {
 impl Snapshot {
     /// Reads all that is known. What was known before saves some of the work.
     pub(crate) fn read(
-        store: &Sqlite,
+        store: &dyn Store,
         wish: &PeriodWish,
         before: Option<&Self>,
     ) -> Result<Self, StoreError> {
@@ -78,7 +77,7 @@ impl Snapshot {
     }
 
     /// The same counts, with what people have said since.
-    pub(crate) fn hear(&self, store: &Sqlite) -> Result<Self, StoreError> {
+    pub(crate) fn hear(&self, store: &dyn Store) -> Result<Self, StoreError> {
         let heard = store.extent()?.label;
         Ok(Self {
             extent: self.extent,
@@ -94,7 +93,7 @@ impl Snapshot {
 
 impl Known {
     /// Reads what runs say; nothing if there are none.
-    pub(crate) fn read(store: &Sqlite, wish: &PeriodWish) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn read(store: &dyn Store, wish: &PeriodWish) -> Result<Option<Self>, StoreError> {
         let periods = match resolve(store, wish) {
             Ok(periods) => periods,
             Err(PeriodError::NoRuns | PeriodError::NoRelease { .. }) => return Ok(None),
@@ -156,7 +155,7 @@ fn judge(entries: &mut [Entry]) -> Vec<Instability> {
     found
 }
 
-fn add_durations(store: &Sqlite, entries: &mut [Entry]) -> Result<(), StoreError> {
+fn add_durations(store: &dyn Store, entries: &mut [Entry]) -> Result<(), StoreError> {
     let durations: HashMap<u32, f64> = store.durations()?.into_iter().collect();
     for entry in entries {
         let of_entry = entry

@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use unflake_history::dates;
-use unflake_history::sqlite::Sqlite;
-use unflake_history::sqlite::board::KeptFailure;
-use unflake_history::store::StoreError;
+use unflake_history::store::kept::KeptFailure;
+use unflake_history::store::{Store, StoreError};
 
 use crate::builds::is_fault;
 use crate::snapshot::{Known, Snapshot};
@@ -37,7 +36,7 @@ pub(crate) struct Since {
 
 /// Looks for the last stable run of the current period, from its end.
 pub(crate) fn find(
-    store: &Sqlite,
+    store: &dyn Store,
     snapshot: &Snapshot,
     known: &Known,
 ) -> Result<Since, StoreError> {
@@ -102,7 +101,7 @@ impl Run {
 }
 
 /// The runs of the current period that are large enough, the last first.
-fn runs(store: &Sqlite, snapshot: &Snapshot, known: &Known) -> Result<Vec<Run>, StoreError> {
+fn runs(store: &dyn Store, snapshot: &Snapshot, known: &Known) -> Result<Vec<Run>, StoreError> {
     let period = known.periods.current.period;
     let provenances = store.provenances()?;
     let mut found: BTreeMap<(String, String), Run> = BTreeMap::new();
@@ -149,7 +148,7 @@ struct Usual(HashMap<(usize, i32), bool>);
 impl Usual {
     fn includes(
         &mut self,
-        store: &Sqlite,
+        store: &dyn Store,
         snapshot: &Snapshot,
         known: &Known,
         failure: &KeptFailure,

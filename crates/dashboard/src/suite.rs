@@ -13,8 +13,7 @@ use unflake_core::quantify::quantile::quantile;
 use unflake_core::quantify::sample::{Sample, to_float};
 use unflake_history::book::Entry;
 use unflake_history::periods::PeriodWish;
-use unflake_history::sqlite::Sqlite;
-use unflake_history::sqlite::board::Extent;
+use unflake_history::store::kept::Extent;
 use unflake_history::store::{Store, StoreError};
 
 use crate::app::QUICK;
@@ -89,7 +88,7 @@ impl Suites {
     /// [`Self::keep_up`].
     pub(crate) fn read(
         &self,
-        store: &Sqlite,
+        store: &dyn Store,
         snapshot: &Snapshot,
         wish: &PeriodWish,
         release: Option<&str>,
@@ -110,7 +109,7 @@ impl Suites {
     /// Reads anew what was seen stale. To be called now and then; it takes a tenth of the time at most.
     pub(crate) fn keep_up(
         &self,
-        store: &Sqlite,
+        store: &dyn Store,
         snapshot: &Snapshot,
         wish: &PeriodWish,
     ) -> Result<(), StoreError> {
@@ -130,7 +129,7 @@ impl Suites {
 
     fn read_anew(
         &self,
-        store: &Sqlite,
+        store: &dyn Store,
         snapshot: &Snapshot,
         wish: &PeriodWish,
         name: &str,
@@ -156,7 +155,7 @@ impl Suites {
     }
 }
 
-fn releases(store: &Sqlite) -> Result<Vec<String>, StoreError> {
+fn releases(store: &dyn Store) -> Result<Vec<String>, StoreError> {
     let mut names: Vec<String> = store
         .streams()?
         .into_iter()
@@ -171,7 +170,7 @@ fn releases(store: &Sqlite) -> Result<Vec<String>, StoreError> {
 impl Suite {
     /// The suite of the last days, or of the release with this name; nothing if there is no such release.
     fn read(
-        store: &Sqlite,
+        store: &dyn Store,
         snapshot: &Snapshot,
         wish: &PeriodWish,
         name: &str,
@@ -192,7 +191,7 @@ impl Suite {
     }
 
     fn of(
-        store: &Sqlite,
+        store: &dyn Store,
         snapshot: &Snapshot,
         known: Option<&Known>,
         releases: Vec<String>,

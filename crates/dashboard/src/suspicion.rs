@@ -6,8 +6,7 @@ use unflake_core::quantify::anomaly::{Anomaly, BASELINE_DAYS, examine};
 use unflake_core::quantify::sample::Day;
 use unflake_history::book::Entry;
 use unflake_history::dates;
-use unflake_history::sqlite::Sqlite;
-use unflake_history::store::StoreError;
+use unflake_history::store::{Store, StoreError};
 
 use crate::snapshot::Known;
 
@@ -34,7 +33,7 @@ pub(crate) struct Suspicion {
 impl Suspicion {
     /// Looks at the day of the test in this place; nothing if it did not fail on it.
     pub(crate) fn of(
-        store: &Sqlite,
+        store: &dyn Store,
         known: &Known,
         place: usize,
         day: i32,
@@ -66,7 +65,12 @@ impl Suspicion {
 }
 
 /// The test's days up to `day`: as they are known, or counted anew for a day long past.
-fn days_of(store: &Sqlite, known: &Known, entry: &Entry, day: i32) -> Result<Vec<Day>, StoreError> {
+fn days_of(
+    store: &dyn Store,
+    known: &Known,
+    entry: &Entry,
+    day: i32,
+) -> Result<Vec<Day>, StoreError> {
     let periods = &known.periods;
     let is_rolling = periods.baseline.period.last + 1 == periods.current.period.first;
     let first = day - BASELINE_DAYS;
@@ -77,14 +81,19 @@ fn days_of(store: &Sqlite, known: &Known, entry: &Entry, day: i32) -> Result<Vec
     }
     let span = (span_of(first).0, span_of(day).1);
     let mut days: BTreeMap<i32, Day> = BTreeMap::new();
-    store.visit_days_of(&entry.numbers, span, |time, stream, failed| {
-        if known.has_stream(stream) {
-            let number = dates::day_of(time);
-            let day = days.entry(number).or_default();
-            day.day = number;
-            day.runs += 1;
-            day.failures += u32::from(failed);
-        }
-    })?;
+    store.visit_days_of(
+        &entry.numbers,
+        span.0,
+        span.1,
+        &mut |time, stream, failed| {
+            if known.has_stream(stream) {
+                let number = dates::day_of(time);
+                let day = days.entry(number).or_default();
+                day.day = number;
+                day.runs += 1;
+                day.failures += u32::from(failed);
+            }
+        },
+    )?;
     Ok(days.into_values().collect())
 }

@@ -12,9 +12,8 @@ use unflake_core::quantify::interval::wilson;
 use unflake_core::quantify::normal::Level;
 use unflake_history::book::Entry;
 use unflake_history::dates;
-use unflake_history::sqlite::Sqlite;
-use unflake_history::sqlite::board::KeptFailure;
-use unflake_history::store::StoreError;
+use unflake_history::store::kept::KeptFailure;
+use unflake_history::store::{Store, StoreError};
 
 use crate::labels::{FIRST_LIST, Fault, SECOND_LIST};
 use crate::score::Score;
@@ -134,7 +133,7 @@ pub(crate) struct Line {
 
 impl Triage {
     pub(crate) fn read(
-        store: &Sqlite,
+        store: &dyn Store,
         snapshot: &Snapshot,
         wanted: &Wanted,
     ) -> Result<Self, StoreError> {
@@ -204,7 +203,7 @@ type Failures = (i32, Vec<KeptFailure>);
 
 /// One line for each test, the most suspicious first.
 fn to_lines(
-    store: &Sqlite,
+    store: &dyn Store,
     snapshot: &Snapshot,
     known: &Known,
     (last, failures): Failures,
@@ -260,7 +259,7 @@ fn to_lines(
 
 /// The day on which a test's failures stand out most; of equal ones the last.
 fn worst<'a>(
-    store: &Sqlite,
+    store: &dyn Store,
     known: &Known,
     place: usize,
     days: impl Iterator<Item = &'a i32>,

@@ -27,7 +27,8 @@ pub use whole::Whole;
 use crate::batch::{Batch, Packer};
 use crate::junit::JunitError;
 use crate::run::Provenance;
-use crate::store::{Appended, Refused, Source, Store, StoreError};
+use crate::store::source::{Appended, Refused, Source};
+use crate::store::{Store, StoreError};
 
 /// How many batches may wait for the store.
 const WAITING: usize = 32;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::daily::FlakyRule;
 use crate::dates;
-use crate::store::{Store, StoreError, Stream};
+use crate::store::kept::Stream;
+use crate::store::{Store, StoreError};
 use serde::Serialize;
 use unflake_core::quantify::period::{Period, rolling, stable_half};
 

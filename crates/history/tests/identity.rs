@@ -6,10 +6,11 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
+use unflake_history::engine::{self, Missing};
 use unflake_history::import::{Columns, Format, Input, Wish, digest_of_report, import};
 use unflake_history::run::Provenance;
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::{Appended, Store};
+use unflake_history::store::Store;
+use unflake_history::store::source::Appended;
 
 /// A store as it was written when digests were made of Rust's debug output.
 const OLD: &str = include_str!("stores/version_4.sql");
@@ -83,11 +84,11 @@ impl Report {
     }
 }
 
-fn old_store(path: &Path) -> Sqlite {
+fn old_store(path: &Path) -> Box<dyn Store> {
     let old = Connection::open(path).unwrap();
     old.execute_batch(OLD).unwrap();
     drop(old);
-    Sqlite::open(path, Missing::Refuse).unwrap()
+    engine::open(path, Missing::Refuse).unwrap()
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn a_report_in_a_store_of_an_older_unflake_is_known() {
     for report in &REPORTS {
         let digest = digest_of_report(report.text.as_bytes(), &report.wish());
         assert!(store.has_import(&digest).unwrap(), "{}", report.name);
-        let appended = report.take(&mut store, &report.wish());
+        let appended = report.take(&mut *store, &report.wish());
         assert_eq!(appended, Appended::Known, "{}", report.name);
     }
     assert_eq!(store.extent().unwrap().run, 5);
@@ -111,8 +112,8 @@ fn the_same_bytes_of_which_something_else_is_said_are_another_report() {
     let mut wish = report.wish();
     wish.provenance.job = "day".to_owned();
     let added = Appended::Added { runs: 2 };
-    assert_eq!(report.take(&mut store, &wish), added);
+    assert_eq!(report.take(&mut *store, &wish), added);
     wish.format = Some(Format::Junit);
-    assert_eq!(report.take(&mut store, &wish), added);
-    assert_eq!(report.take(&mut store, &wish), Appended::Known);
+    assert_eq!(report.take(&mut *store, &wish), added);
+    assert_eq!(report.take(&mut *store, &wish), Appended::Known);
 }

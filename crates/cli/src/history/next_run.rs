@@ -40,9 +40,7 @@ pub(super) fn run(
     order: RerunOrder,
 ) -> anyhow::Result<Exit> {
     let wishes = to_wishes(args)?;
-    let store = question.store.path().to_owned();
-    let store =
-        camino::Utf8PathBuf::from_path_buf(store).map_err(|path| Trouble::FolderName { path })?;
+    let store = camino::Utf8PathBuf::from(question.store.place());
     let (most, period) = (question.args.top, question.periods.current.period);
     // Others may write while we run; we open the history for each outcome.
     drop(question);

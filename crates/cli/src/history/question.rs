@@ -12,8 +12,8 @@ use unflake_core::quantify::normal::Level;
 use unflake_history::book::{self, Before, Entry, Reading};
 use unflake_history::daily::FlakyRule;
 use unflake_history::dates;
+use unflake_history::engine::Missing;
 use unflake_history::periods::{self, Named, PeriodWish, Periods, ReleaseDays};
-use unflake_history::sqlite::{Missing, Sqlite};
 use unflake_history::store::Store;
 
 use super::place;
@@ -23,7 +23,7 @@ use crate::history_args::{FormatArg, PeriodArgs, QuestionArgs, RuleArg};
 
 /// An opened history and what is asked about.
 pub(crate) struct Question {
-    pub(crate) store: Sqlite,
+    pub(crate) store: Box<dyn Store>,
     pub(crate) periods: Periods,
     pub(crate) rule: FlakyRule,
     pub(crate) level: Level,
@@ -45,7 +45,7 @@ impl Question {
         let level = Level::new(args.level).ok_or(Trouble::Level)?;
         let store = args.place.store.as_deref();
         let (store, config) = place::open(store, args.config.as_deref(), Missing::Refuse)?;
-        let periods = periods::resolve(&store, &to_wish(&args.periods, &config)?)?;
+        let periods = periods::resolve(&*store, &to_wish(&args.periods, &config)?)?;
         Ok(Self {
             store,
             periods,
@@ -69,7 +69,7 @@ impl Question {
             pattern: pattern.as_ref(),
             before,
         };
-        Ok(book::read(&self.store, &reading)?)
+        Ok(book::read(&*self.store, &reading)?)
     }
 
     /// Adds what a run of each test takes.

@@ -9,10 +9,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use unflake_history::dates;
+use unflake_history::engine::Missing;
 use unflake_history::import::{Columns, FileReport, Format, Input, Wish, import};
 use unflake_history::run::Provenance;
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::Appended;
+use unflake_history::store::Store;
+use unflake_history::store::source::Appended;
 
 use super::question::to_json;
 use super::send::Sender;
@@ -53,7 +54,7 @@ pub(super) struct Skipped {
 /// What takes the runs.
 enum Taker {
     Server(Sender),
-    Store(Box<Sqlite>),
+    Store(Box<dyn Store>),
 }
 
 pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<Exit> {
@@ -63,7 +64,7 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<Exit> {
         Taker::Server(Sender::new(url)?)
     } else {
         let (store, _) = place::open(args.place.store.as_deref(), None, Missing::Make)?;
-        Taker::Store(Box::new(store))
+        Taker::Store(store)
     };
     let bar = progress(files.len());
     // What leads to no file costs the others nothing.
@@ -94,7 +95,7 @@ pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<Exit> {
     let runs = rows.iter().map(|row| row.runs).sum();
     let store = match &taker {
         Taker::Server(sender) => sender.url().to_owned(),
-        Taker::Store(store) => store.path().display().to_string(),
+        Taker::Store(store) => store.place(),
     };
     match args.format {
         FormatArg::Json => print(&to_json(&Answer {

@@ -14,7 +14,6 @@ use unflake_core::quantify::rerun_order::{
 use unflake_core::quantify::sample::{Sample, to_float};
 use unflake_history::book::Entry;
 use unflake_history::dates;
-use unflake_history::store::Store;
 
 use super::next::to_candidate;
 use super::question::{Head, Question, plot, to_json};

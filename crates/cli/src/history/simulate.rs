@@ -10,9 +10,10 @@ use serde_json::json;
 use unflake_core::quantify::simulation::{Distribution, Plan, SimulatedRun, Simulation};
 use unflake_history::batch::{Batch, Packer};
 use unflake_history::dates;
+use unflake_history::engine::{self, Missing};
 use unflake_history::run::{Ended, More, Provenance, Row};
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::{Appended, Refused, Source, Store, digest_of};
+use unflake_history::store::digest_of;
+use unflake_history::store::source::{Appended, Refused, Source};
 
 use super::{place, table};
 use crate::Exit;
@@ -110,7 +111,7 @@ fn write_table(mut simulation: Simulation, writer: impl Write) -> anyhow::Result
 
 /// Puts the runs into a store; `None` if they are there already.
 fn fill(simulation: Simulation, plan: Plan, path: &Path) -> anyhow::Result<Option<u64>> {
-    let mut store = Sqlite::open(path, Missing::Make)?;
+    let mut store = engine::open(path, Missing::Make)?;
     let mut source = Simulated {
         simulation,
         plan,

@@ -9,7 +9,6 @@ use unflake_core::quantify::sample::Sample;
 use unflake_core::quantify::unstable::{Course, Instability, Mode, examine, when};
 use unflake_history::book::{Before, Entry};
 use unflake_history::dates;
-use unflake_history::store::Store;
 
 use super::question::{Head, Question, plot, to_json};
 use super::rates::{JsonLine, rest, to_data};

@@ -9,9 +9,10 @@ use unflake_core::failure::Fingerprint;
 use unflake_core::quantify::simulation::{Distribution, Plan, SimulatedRun, Simulation};
 use unflake_history::batch::{Batch, Packer};
 use unflake_history::dates;
+use unflake_history::engine::{self, Missing};
 use unflake_history::run::{Ended, Label, More, Provenance, Row, TestName};
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::{Appended, Refused, Source, Store, digest_of};
+use unflake_history::store::digest_of;
+use unflake_history::store::source::{Appended, Refused, Source};
 
 /// Who owns the made-up tests.
 pub(super) const OWNERS: &str = "\
@@ -72,7 +73,7 @@ const MESSAGES: [&str; 8] = [
 
 /// Makes the history.
 pub(super) fn fill(path: &Path) -> anyhow::Result<()> {
-    let mut store = Sqlite::open(path, Missing::Make)?;
+    let mut store = engine::open(path, Missing::Make)?;
     let today = dates::day_of(dates::now());
     let plan = Plan {
         first_day: today - DAYS,

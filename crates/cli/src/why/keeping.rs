@@ -5,9 +5,8 @@ use std::io::Write;
 use anyhow::Context;
 use unflake_core::why::category::Category;
 use unflake_core::why::difference::Difference;
+use unflake_history::engine::{self, Missing};
 use unflake_history::run::{Label, TestName};
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::Store;
 
 use crate::explain::explain;
 use crate::settings::Settings;
@@ -34,7 +33,7 @@ fn try_keep(args: &WhyArgs, answer: &Answer) -> anyhow::Result<()> {
     let Some(path) = Settings::store_of(&args.project, &args.history)? else {
         return Ok(());
     };
-    let mut store = Sqlite::open(path.as_std_path(), Missing::Make)?;
+    let mut store = engine::open(path.as_std_path(), Missing::Make)?;
     let label = Label {
         time: dates::now(),
         test: TestName {

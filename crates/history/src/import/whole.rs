@@ -2,7 +2,7 @@
 
 use super::{FileError, Input, Skips, Wish, parse};
 use crate::batch::{Batch, Packer};
-use crate::store::{Refused, Source};
+use crate::store::source::{Refused, Source};
 
 /// A report that was read and waits to be stored.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Rows of runs and tests as they are read, wherever they are asked for.
 
-use rusqlite::Row;
+use rusqlite::{Connection, Row};
 
 use crate::run::{Provenance, TestName};
-use crate::store::KeptRun;
+use crate::store::kept::KeptRun;
 
 /// The columns of [`to_kept`], from [`JOINED`] tables.
 pub(super) const KEPT: &str = "run.id, run.time, outcome.name, run.attempt, run.duration, \
@@ -46,4 +46,30 @@ pub(super) fn to_test(row: &Row<'_>, first: usize) -> rusqlite::Result<TestName>
         copy: row.get(first + 1)?,
         is_own: row.get(first + 2)?,
     })
+}
+
+/// Visits the rows that answer a query.
+pub(super) fn each(
+    connection: &Connection,
+    query: &str,
+    parameters: impl rusqlite::Params,
+    mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare(query)?;
+    let mut rows = statement.query(parameters)?;
+    while let Some(row) = rows.next()? {
+        each(row)?;
+    }
+    Ok(())
+}
+
+/// All rows that answer a query.
+pub(super) fn read<T>(
+    connection: &Connection,
+    query: &str,
+    parameters: impl rusqlite::Params,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    let mut statement = connection.prepare(query)?;
+    statement.query_map(parameters, read)?.collect()
 }

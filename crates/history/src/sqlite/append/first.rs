@@ -10,7 +10,7 @@ use std::path::Path;
 use rusqlite::{Connection, ErrorCode};
 
 use crate::batch::Batch;
-use crate::store::Source;
+use crate::store::source::Source;
 
 /// So many batches are awaited before a source counts as large.
 const LARGE: usize = 32;
@@ -62,9 +62,11 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::engine::Missing;
     use crate::run::{Ended, Provenance, Row, TestName};
-    use crate::sqlite::{Missing, Sqlite};
-    use crate::store::{Appended, Refused, Store};
+    use crate::sqlite::Sqlite;
+    use crate::store::Store;
+    use crate::store::source::{Appended, Refused};
 
     const BATCHES: usize = LARGE + 8;
     const ROWS: usize = 1000;
