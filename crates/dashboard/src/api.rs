@@ -62,7 +62,9 @@ pub(crate) async fn triage(
     let result = async {
         who.need(Role::Read)?;
         let wanted = Fields(fields).to_triage()?;
-        let found = app.ask(move |_, store, snapshot| Ok(Triage::read(store, snapshot, &wanted)?));
+        let found = app.ask(move |app, store, snapshot| {
+            Ok(Triage::read(store, snapshot, &app.options.owners, &wanted)?)
+        });
         Ok(good(&found.await?))
     };
     answered(&who, result.await)
@@ -217,13 +219,13 @@ pub(crate) async fn say(app: &Arc<App>, who: &Who, saying: Saying) -> Result<(),
     let day = fields.day("day")?;
     let bug = check_text("bug", &saying.bug, 500)?;
     let author = who.name.clone();
-    let labels = app.ask(move |_, store, snapshot| {
+    let labels = app.ask(move |app, store, snapshot| {
         let wanted = Wanted {
             which: day.map_or(Which::LastDay, Which::Day),
             environment: None,
             most: usize::MAX,
         };
-        let board = Triage::read(store, snapshot, &wanted)?;
+        let board = Triage::read(store, snapshot, &app.options.owners, &wanted)?;
         let missing = || Problem::NotFound("this test did not fail on that day".to_owned());
         let (list, line) = board.standing(saying.test).ok_or_else(missing)?;
         let mut labels = Vec::new();

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
+use unflake_core::owners::Owners;
 use unflake_core::quantify::anomaly::BASELINE_DAYS;
 use unflake_core::quantify::cluster::{self, Bond, Failing};
 use unflake_core::quantify::interval::wilson;
@@ -135,6 +136,7 @@ impl Triage {
     pub(crate) fn read(
         store: &dyn Store,
         snapshot: &Snapshot,
+        owners: &Owners,
         wanted: &Wanted,
     ) -> Result<Self, StoreError> {
         let ranking = Score::of(&snapshot.said);
@@ -167,6 +169,9 @@ impl Triage {
             failures.retain(|one| one.run.provenance.environment == *only);
         }
         let mut lines = to_lines(store, snapshot, known, (day.unwrap_or(last), failures))?;
+        for line in &mut lines {
+            owners.of_test(&line.test).clone_into(&mut line.owner);
+        }
         let (first, second): (Vec<Line>, Vec<Line>) =
             lines.drain(..).partition(|line| line.stands_out);
         Ok(Self {

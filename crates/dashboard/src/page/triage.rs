@@ -31,16 +31,7 @@ pub(crate) async fn show(
         who.need(Role::Read)?;
         let wanted = Fields(fields).to_triage()?;
         app.ask(move |app, store, snapshot| {
-            let mut found = Triage::read(store, snapshot, &wanted)?;
-            let lists = [
-                &mut found.potential_product_faults,
-                &mut found.potential_flaky_failures,
-            ];
-            let lines = lists.into_iter().flat_map(|list| &mut list.clusters);
-            for line in lines.flat_map(|cluster| &mut cluster.lines) {
-                line.owner = app.options.owners.of_test(&line.test).to_owned();
-            }
-            Ok(found)
+            Ok(Triage::read(store, snapshot, &app.options.owners, &wanted)?)
         })
         .await
     };

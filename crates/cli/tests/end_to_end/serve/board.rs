@@ -1,6 +1,7 @@
 //! Reports in, board out: what pages and the API show, labels, and hostile names.
 
 use std::fmt::Write;
+use std::fs;
 
 use serde_json::json;
 
@@ -34,6 +35,37 @@ fn fill(server: &Server) {
         (201, Some(90)),
         "{answer}"
     );
+}
+
+#[test]
+fn page_and_api_name_the_same_owner() {
+    let (folder, store) = new_store();
+    let owners = folder.path().join("OWNERS");
+    fs::write(&owners, "a.py @shop-team\n").unwrap();
+    let server = Server::start(&store, &["--owners", owners.to_str().unwrap()]);
+    fill(&server);
+    let number = number_of(&server, "new");
+    let test = format!("/tests/{number}");
+    for path in ["/", "/?since=stable", "/tests", &test] {
+        let (_, page) = server.get(path);
+        assert!(page.contains("@shop-team"), "{path}");
+    }
+    for path in ["/api/v1/triage", "/api/v1/triage?since=stable"] {
+        let found = server.json(path);
+        for list in ["potential_product_faults", "potential_flaky_failures"] {
+            for cluster in found[list]["clusters"].as_array().unwrap() {
+                for line in cluster["lines"].as_array().unwrap() {
+                    assert_eq!(line["owner"], "@shop-team", "{path}: {line}");
+                }
+            }
+        }
+    }
+    assert_eq!(
+        server.json(&format!("/api/v1{test}"))["owner"],
+        "@shop-team"
+    );
+    let list = server.json("/api/v1/tests");
+    assert_eq!(list["tests"][0]["owner"], "@shop-team");
 }
 
 pub(super) fn number_of(server: &Server, test: &str) -> u64 {
