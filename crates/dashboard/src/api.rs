@@ -1,5 +1,12 @@
 //! The API: what pages show, as JSON, and what people say.
 
+pub(crate) mod badge;
+pub(crate) mod export;
+pub(crate) mod health;
+pub(crate) mod live;
+pub(crate) mod openapi;
+pub(crate) mod reports;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,21 +22,21 @@ use unflake_history::dates;
 use unflake_history::run::Label;
 use unflake_history::store::Store;
 
-use crate::answer;
 use crate::app::App;
-use crate::guard::Who;
-use crate::labels::{BUG, CLEARED, QUARANTINED, RESOLVED, STOOD, Terms};
-use crate::next::Next;
-use crate::one_test::OneTest;
-use crate::problem::Problem;
-use crate::quarantine::Quarantine;
-use crate::query::Fields;
-use crate::score::Score;
-use crate::snapshot::Snapshot;
-use crate::suspicion::span_of;
-use crate::tests_list::TestsList;
-use crate::tokens::Role;
-use crate::triage::{Triage, Wanted, Which};
+use crate::board::labels::{BUG, CLEARED, QUARANTINED, RESOLVED, STOOD, Terms};
+use crate::board::next::Next;
+use crate::board::one_test::OneTest;
+use crate::board::quarantine::Quarantine;
+use crate::board::score::Score;
+use crate::board::snapshot::Snapshot;
+use crate::board::suspicion::span_of;
+use crate::board::tests_list::TestsList;
+use crate::board::triage::{Triage, Wanted, Which};
+use crate::http::answer;
+use crate::http::guard::Who;
+use crate::http::problem::Problem;
+use crate::http::query::Fields;
+use crate::http::tokens::Role;
 
 type Asking = Query<BTreeMap<String, String>>;
 

@@ -12,12 +12,12 @@ use unflake_history::engine::{self, Missing};
 use unflake_history::periods::PeriodWish;
 use unflake_history::store::{Store, StoreError};
 
-use crate::metrics::Metrics;
-use crate::problem::Problem;
-use crate::session::Sessions;
-use crate::snapshot::Snapshot;
-use crate::suite::Suites;
-use crate::tokens::TokenFile;
+use crate::board::snapshot::Snapshot;
+use crate::board::suite::Suites;
+use crate::http::metrics::Metrics;
+use crate::http::problem::Problem;
+use crate::http::session::Sessions;
+use crate::http::tokens::TokenFile;
 use crate::writer::Writer;
 
 /// A page that would have to wait longer than this for the newest runs shows those before them, and the

@@ -9,8 +9,16 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 
+use crate::api;
+use crate::api::badge;
+use crate::api::export;
+use crate::api::health;
+use crate::api::live;
+use crate::api::openapi;
+use crate::api::reports;
 use crate::app::App;
-use crate::{api, badge, export, guard, health, live, openapi, page, reports};
+use crate::http::guard;
+use crate::page;
 
 /// The largest form or JSON body; reports have a limit of their own.
 const SMALL: usize = 64 * 1024;

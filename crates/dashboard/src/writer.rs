@@ -11,8 +11,8 @@ use unflake_history::run::Label;
 use unflake_history::store::source::{Appended, Source};
 use unflake_history::store::{Store, StoreError};
 
-use crate::aliases::Aliases;
-use crate::quarantine;
+use crate::board::aliases::Aliases;
+use crate::board::quarantine;
 
 /// So many reports are added together at most.
 const TOGETHER: usize = 32;

@@ -7,13 +7,13 @@ use axum::extract::{Form, State};
 use axum::response::Response;
 
 use super::triage::link;
-use crate::answer;
 use crate::api::{self, Admission, Asked, Saying};
 use crate::app::App;
-use crate::guard::Who;
-use crate::labels::RESOLVED;
-use crate::problem::Problem;
-use crate::tokens::Role;
+use crate::board::labels::RESOLVED;
+use crate::http::answer;
+use crate::http::guard::Who;
+use crate::http::problem::Problem;
+use crate::http::tokens::Role;
 
 type Fields = Form<BTreeMap<String, String>>;
 

@@ -11,11 +11,11 @@ use maud::{Markup, html};
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
 use crate::api::Asked;
 use crate::app::App;
-use crate::guard::Who;
-use crate::session;
+use crate::http::answer;
+use crate::http::guard::Who;
+use crate::http::session;
 
 type Fields = Form<BTreeMap<String, String>>;
 

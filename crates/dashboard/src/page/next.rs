@@ -9,13 +9,13 @@ use maud::{Markup, html};
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
 use crate::api::Asked;
 use crate::app::App;
-use crate::guard::Who;
-use crate::next::{Next, Row};
-use crate::tokens::Role;
-use crate::words;
+use crate::board::next::{Next, Row};
+use crate::http::answer;
+use crate::http::guard::Who;
+use crate::http::tokens::Role;
+use crate::page::words;
 
 pub(crate) async fn show(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
     let found = async {

@@ -9,13 +9,13 @@ use maud::{Markup, html};
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
 use crate::api::{Asked, read_quarantine};
 use crate::app::App;
-use crate::guard::Who;
-use crate::quarantine::{Quarantine, Resident};
-use crate::tokens::Role;
-use crate::words;
+use crate::board::quarantine::{Quarantine, Resident};
+use crate::http::answer;
+use crate::http::guard::Who;
+use crate::http::tokens::Role;
+use crate::page::words;
 
 /// So many of those that have left are shown.
 const LEFT: usize = 50;

@@ -11,15 +11,15 @@ use unflake_core::chart::svg;
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
 use crate::api::Asked;
 use crate::app::App;
-use crate::guard::Who;
-use crate::problem::Problem;
-use crate::query::Fields;
-use crate::suite::Suite;
-use crate::tokens::Role;
-use crate::words;
+use crate::board::suite::Suite;
+use crate::http::answer;
+use crate::http::guard::Who;
+use crate::http::problem::Problem;
+use crate::http::query::Fields;
+use crate::http::tokens::Role;
+use crate::page::words;
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,

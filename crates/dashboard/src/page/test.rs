@@ -11,15 +11,15 @@ use unflake_history::dates;
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
 use crate::api::{Asked, to_number};
 use crate::app::App;
-use crate::guard::Who;
-use crate::one_test::{OneTest, Shown};
-use crate::plots;
-use crate::problem::Problem;
-use crate::tokens::Role;
-use crate::words;
+use crate::board::one_test::{OneTest, Shown};
+use crate::http::answer;
+use crate::http::guard::Who;
+use crate::http::problem::Problem;
+use crate::http::tokens::Role;
+use crate::page::plots;
+use crate::page::words;
 
 /// So many runs are in the table; the strip has more.
 const IN_TABLE: usize = 25;

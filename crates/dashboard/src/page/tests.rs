@@ -11,15 +11,15 @@ use maud::{Markup, PreEscaped, html};
 use super::frame::frame;
 use super::parts;
 use super::triage::encode;
-use crate::answer;
 use crate::api::Asked;
 use crate::app::App;
-use crate::guard::Who;
-use crate::plots;
-use crate::query::Fields;
-use crate::tests_list::{Only, Row, TestsList};
-use crate::tokens::Role;
-use crate::words;
+use crate::board::tests_list::{Only, Row, TestsList};
+use crate::http::answer;
+use crate::http::guard::Who;
+use crate::http::query::Fields;
+use crate::http::tokens::Role;
+use crate::page::plots;
+use crate::page::words;
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,

@@ -12,15 +12,15 @@ use unflake_history::dates;
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
 use crate::api::Asked;
 use crate::app::App;
-use crate::guard::Who;
-use crate::query::Fields;
-use crate::score::Score;
-use crate::tokens::Role;
-use crate::triage::{Cluster, Line, List, Triage};
-use crate::words;
+use crate::board::score::Score;
+use crate::board::triage::{Cluster, Line, List, Triage};
+use crate::http::answer;
+use crate::http::guard::Who;
+use crate::http::query::Fields;
+use crate::http::tokens::Role;
+use crate::page::words;
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,

@@ -5,11 +5,11 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::frame::frame;
-use crate::answer;
 use crate::api::Asked;
-use crate::guard::Who;
-use crate::problem::Problem;
-use crate::words;
+use crate::http::answer;
+use crate::http::guard::Who;
+use crate::http::problem::Problem;
+use crate::page::words;
 
 pub(crate) fn page(who: &Who, problem: &Problem) -> Markup {
     let main = html! {

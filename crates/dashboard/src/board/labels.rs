@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use unflake_history::store::kept::KeptLabel;
 use unflake_history::store::{Store, StoreError};
 
-use crate::aliases::Aliases;
+use crate::board::aliases::Aliases;
 
 /// A failure is a fault of the product; the value is a bug's id or address.
 pub(crate) const BUG: &str = "bug";

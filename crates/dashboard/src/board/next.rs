@@ -3,7 +3,7 @@
 use serde::Serialize;
 use unflake_core::quantify::rerun_order::{Candidate, LEAST_SECONDS, RerunOrder, rank};
 
-use crate::snapshot::{Known, Snapshot};
+use crate::board::snapshot::{Known, Snapshot};
 
 /// So many tests are named.
 const SHOWN: usize = 50;

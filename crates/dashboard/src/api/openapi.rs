@@ -2,10 +2,10 @@
 
 use axum::response::Response;
 
-use crate::answer;
+use crate::http::answer;
 
 /// The document, as it is served.
-pub(crate) const DOCUMENT: &str = include_str!("../assets/openapi.json");
+pub(crate) const DOCUMENT: &str = include_str!("../../assets/openapi.json");
 
 pub(crate) async fn document() -> Response {
     answer::text("application/json", DOCUMENT.to_owned())

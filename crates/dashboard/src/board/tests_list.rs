@@ -9,7 +9,7 @@ use unflake_core::quantify::sample::{Day, Sample, to_float};
 use unflake_history::book::Entry;
 use unflake_history::dates;
 
-use crate::snapshot::{Known, Snapshot};
+use crate::board::snapshot::{Known, Snapshot};
 
 /// So many tests are on a page.
 pub(crate) const PAGE: usize = 50;

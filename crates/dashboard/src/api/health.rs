@@ -7,11 +7,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
-use crate::answer;
 use crate::api::{Asked, answered};
 use crate::app::App;
-use crate::metrics::Gauges;
-use crate::tokens::Role;
+use crate::http::answer;
+use crate::http::metrics::Gauges;
+use crate::http::tokens::Role;
 
 /// Well if the store answers. Nothing else is told, so nobody needs a token for it.
 pub(crate) async fn healthz(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {

@@ -12,10 +12,10 @@ use unflake_history::periods::{PeriodError, PeriodWish, Periods, resolve};
 use unflake_history::store::kept::Extent;
 use unflake_history::store::{Store, StoreError};
 
-use crate::aliases::Aliases;
-use crate::builds::Builds;
-use crate::labels::Said;
-use crate::next::Next;
+use crate::board::aliases::Aliases;
+use crate::board::builds::Builds;
+use crate::board::labels::Said;
+use crate::board::next::Next;
 
 /// What is known at one moment.
 pub(crate) struct Snapshot {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use unflake_history::dates;
 use unflake_history::run::Provenance;
 
-use crate::problem::Problem;
-use crate::{tests_list, triage};
+use crate::board::tests_list;
+use crate::board::triage;
+use crate::http::problem::Problem;
 
 /// The most characters that a field may have.
 const LONGEST: usize = 1000;

@@ -10,12 +10,12 @@ use axum::http::{HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::answer::{is_for_programs, refuse};
 use crate::app::App;
-use crate::problem::Problem;
+use crate::http::answer::{is_for_programs, refuse};
+use crate::http::problem::Problem;
+use crate::http::session::{self, Session};
+use crate::http::tokens::{Role, Token};
 use crate::routes::route_name;
-use crate::session::{self, Session};
-use crate::tokens::{Role, Token};
 
 /// Who asks, and what their forms must carry.
 #[derive(Clone, Debug)]

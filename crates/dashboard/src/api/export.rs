@@ -7,12 +7,12 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::Response;
 
-use crate::answer;
 use crate::api::{Asked, answered};
 use crate::app::App;
-use crate::query::Fields;
-use crate::tests_list::{self, Row};
-use crate::tokens::Role;
+use crate::board::tests_list::{self, Row};
+use crate::http::answer;
+use crate::http::query::Fields;
+use crate::http::tokens::Role;
 
 pub(crate) async fn tests(
     State(app): State<Arc<App>>,

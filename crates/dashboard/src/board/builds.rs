@@ -10,9 +10,9 @@ use unflake_history::dates;
 use unflake_history::store::kept::KeptFailure;
 use unflake_history::store::{Store, StoreError};
 
-use crate::labels::Said;
-use crate::snapshot::{Known, Snapshot};
-use crate::suspicion::span_of;
+use crate::board::labels::Said;
+use crate::board::snapshot::{Known, Snapshot};
+use crate::board::suspicion::span_of;
 
 /// All provenances that have runs, by number.
 #[derive(Clone, Debug, Default)]

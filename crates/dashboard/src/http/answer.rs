@@ -8,9 +8,9 @@ use maud::Markup;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::guard::Who;
+use crate::http::guard::Who;
+use crate::http::problem::Problem;
 use crate::page;
-use crate::problem::Problem;
 
 /// A page.
 pub(crate) fn html(status: StatusCode, markup: Markup) -> Response {

@@ -11,9 +11,9 @@ use unflake_history::dates;
 use unflake_history::run::{Label, TestName};
 use unflake_history::store::{Store, StoreError};
 
-use crate::aliases::Aliases;
-use crate::labels::{Kept, RESOLVED, Said};
-use crate::snapshot::Snapshot;
+use crate::board::aliases::Aliases;
+use crate::board::labels::{Kept, RESOLVED, Said};
+use crate::board::snapshot::Snapshot;
 
 /// Who speaks when evidence decides.
 const AUTHOR: &str = "unflake";

@@ -16,11 +16,11 @@ use unflake_history::dates;
 use unflake_history::store::kept::KeptFailure;
 use unflake_history::store::{Store, StoreError};
 
-use crate::labels::{FIRST_LIST, Fault, SECOND_LIST};
-use crate::score::Score;
-use crate::snapshot::{Known, Snapshot};
-use crate::stable::{self, StableRun};
-use crate::suspicion::{Suspicion, span_of};
+use crate::board::labels::{FIRST_LIST, Fault, SECOND_LIST};
+use crate::board::score::Score;
+use crate::board::snapshot::{Known, Snapshot};
+use crate::board::stable::{self, StableRun};
+use crate::board::suspicion::{Suspicion, span_of};
 
 /// So many lines of each list are shown on a page.
 pub(crate) const SHOWN: usize = 200;

@@ -6,8 +6,8 @@ use unflake_core::chart::{Chart, Line};
 use unflake_core::quantify::curve::share;
 use unflake_core::quantify::sample::Day;
 
-use crate::one_test::{DayShown, OneTest, Shown};
-use crate::words;
+use crate::board::one_test::{DayShown, OneTest, Shown};
+use crate::page::words;
 
 /// Over so many days a rate is taken together: single days have few runs.
 const WINDOW: usize = 7;

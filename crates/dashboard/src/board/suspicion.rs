@@ -8,7 +8,7 @@ use unflake_history::book::Entry;
 use unflake_history::dates;
 use unflake_history::store::{Store, StoreError};
 
-use crate::snapshot::Known;
+use crate::board::snapshot::Known;
 
 /// A day in milliseconds.
 pub(crate) const DAY: i64 = 86_400_000;

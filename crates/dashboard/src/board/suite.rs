@@ -17,9 +17,9 @@ use unflake_history::store::kept::Extent;
 use unflake_history::store::{Store, StoreError};
 
 use crate::app::QUICK;
-use crate::builds::{self, BuildCounts};
-use crate::snapshot::{Known, Snapshot};
-use crate::tests_list::MARGIN;
+use crate::board::builds::{self, BuildCounts};
+use crate::board::snapshot::{Known, Snapshot};
+use crate::board::tests_list::MARGIN;
 
 /// So many releases are remembered.
 const REMEMBERED: usize = 4;

@@ -15,11 +15,11 @@ use unflake_history::dates;
 use unflake_history::store::kept::KeptRun;
 use unflake_history::store::{Store, StoreError};
 
-use crate::labels::Fault;
-use crate::quarantine::Resident;
-use crate::snapshot::{Known, Snapshot};
-use crate::suspicion::span_of;
-use crate::tests_list::{Row, to_row};
+use crate::board::labels::Fault;
+use crate::board::quarantine::Resident;
+use crate::board::snapshot::{Known, Snapshot};
+use crate::board::suspicion::span_of;
+use crate::board::tests_list::{Row, to_row};
 
 /// So many of its last runs are shown, and so many of its failures are looked at.
 const RUNS: u32 = 200;

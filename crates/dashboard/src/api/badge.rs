@@ -6,11 +6,11 @@ use axum::extract::State;
 use axum::response::Response;
 use unflake_core::quantify::curve::share;
 
-use crate::answer;
 use crate::api::{Asked, answered};
 use crate::app::App;
-use crate::tokens::Role;
-use crate::words;
+use crate::http::answer;
+use crate::http::tokens::Role;
+use crate::page::words;
 
 pub(crate) async fn badge(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
     let result = async {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::labels::{FIRST_LIST, Said};
+use crate::board::labels::{FIRST_LIST, Said};
 
 /// The board's own record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -35,7 +35,7 @@ impl Score {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::labels::{Fault, SECOND_LIST};
+    use crate::board::labels::{Fault, SECOND_LIST};
 
     #[test]
     fn only_faults_that_stand_are_counted() {

@@ -11,9 +11,9 @@ use unflake_history::dates;
 use unflake_history::store::kept::KeptFailure;
 use unflake_history::store::{Store, StoreError};
 
-use crate::builds::is_fault;
-use crate::snapshot::{Known, Snapshot};
-use crate::suspicion::{Suspicion, span_of};
+use crate::board::builds::is_fault;
+use crate::board::snapshot::{Known, Snapshot};
+use crate::board::suspicion::{Suspicion, span_of};
 
 /// The last stable run, as people know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -13,8 +13,8 @@ use tokio_stream::wrappers::BroadcastStream;
 
 use crate::api::{Asked, answered};
 use crate::app::App;
-use crate::problem::Problem;
-use crate::tokens::Role;
+use crate::http::problem::Problem;
+use crate::http::tokens::Role;
 
 /// So many may listen at once.
 const LISTENERS: u64 = 500;

@@ -17,12 +17,12 @@ use unflake_history::dates;
 use unflake_history::import::{Columns, Format, Input, Skips, Whole, Wish};
 use unflake_history::store::source::Appended;
 
-use crate::answer;
 use crate::api::{Asked, answered};
 use crate::app::App;
-use crate::problem::Problem;
-use crate::query::Fields;
-use crate::tokens::Role;
+use crate::http::answer;
+use crate::http::problem::Problem;
+use crate::http::query::Fields;
+use crate::http::tokens::Role;
 
 /// Takes a report.
 pub(crate) async fn take(
