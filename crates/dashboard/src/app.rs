@@ -10,19 +10,17 @@ use unflake_core::owners::Owners;
 use unflake_core::quarantine::Release;
 use unflake_history::engine::{self, Missing};
 use unflake_history::periods::PeriodWish;
+use unflake_history::run::Label;
 use unflake_history::store::{Store, StoreError};
 
-use crate::board::snapshot::Snapshot;
+use crate::board::Board;
+use crate::board::snapshot::{QUICK, Snapshot};
 use crate::board::suite::Suites;
 use crate::http::metrics::Metrics;
 use crate::http::problem::Problem;
 use crate::http::session::Sessions;
 use crate::http::tokens::TokenFile;
 use crate::writer::Writer;
-
-/// A page that would have to wait longer than this for the newest runs shows those before them, and the
-/// newest come a moment later.
-pub(crate) const QUICK: Duration = Duration::from_millis(120);
 
 /// What a server is to do.
 #[derive(Debug)]
@@ -114,22 +112,38 @@ impl App {
         })
     }
 
-    /// Asks the store in a thread that may wait.
+    /// Asks the board in a thread that may wait.
     pub(crate) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
-        question: impl FnOnce(&Self, &dyn Store, &Snapshot) -> Result<T, Problem> + Send + 'static,
+        question: impl FnOnce(&Board<'_>) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let app = Arc::clone(self);
         let work = move || {
             let store = app.take_store()?;
             let snapshot = app.snapshot(&*store)?;
-            let answer = question(&app, &*store, &snapshot);
+            let answer = question(&Board {
+                store: &*store,
+                snapshot: &snapshot,
+                suites: &app.suites,
+                periods: &app.options.periods,
+                owners: &app.options.owners,
+                release: app.options.release,
+            });
             app.idle.lock().expect("nobody panics with it").push(store);
             answer
         };
         tokio::task::spawn_blocking(work)
             .await
             .map_err(|_| Problem::Broken)?
+    }
+
+    /// Writes down what somebody says, if it makes sense on the board. When this returns well, it is on the disk.
+    pub(crate) async fn say(
+        self: &Arc<Self>,
+        saying: impl FnOnce(&Board<'_>) -> Result<Vec<Label>, Problem> + Send + 'static,
+    ) -> Result<(), Problem> {
+        let labels = self.ask(saying).await?;
+        Ok(self.writer.label(labels).await?)
     }
 
     fn take_store(&self) -> Result<Box<dyn Store>, StoreError> {

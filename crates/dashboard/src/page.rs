@@ -1,5 +1,6 @@
 //! Pages: HTML that works without a script, by keyboard, and when it is read aloud.
 
+pub(crate) mod assets;
 pub(crate) mod forms;
 pub(crate) mod frame;
 pub(crate) mod login;

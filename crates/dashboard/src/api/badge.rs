@@ -6,46 +6,29 @@ use axum::extract::State;
 use axum::response::Response;
 use unflake_core::quantify::curve::share;
 
-use crate::api::{Asked, answered};
 use crate::app::App;
 use crate::http::answer;
-use crate::http::tokens::Role;
+use crate::http::problem::Problem;
 use crate::page::words;
 
-pub(crate) async fn badge(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
-    let result = async {
-        who.need(Role::Read)?;
-        let found = app.ask(|_, _, snapshot| {
-            Ok(snapshot.known.as_ref().as_ref().map(|known| {
-                let current = known.entries.iter().filter(|one| one.is_current());
-                let flaky = current.clone().filter(|one| one.flaked().failures() > 0);
-                (flaky.count(), current.count())
-            }))
-        });
-        let (text, colour) = match found.await? {
-            None => ("no runs".to_owned(), "#6b7280"),
-            Some((flaky, all)) => {
-                let colour = match share(flaky, all) {
-                    rate if rate <= 0.0 => "#15803d",
-                    rate if rate < 0.05 => "#a16207",
-                    _ => "#b91c1c",
-                };
-                (
-                    format!(
-                        "{} of {}",
-                        words::count(flaky as u64),
-                        words::count(all as u64)
-                    ),
-                    colour,
-                )
-            }
-        };
-        Ok(answer::text(
-            "image/svg+xml",
-            draw("flaky tests", &text, colour),
-        ))
+pub(crate) async fn badge(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    let found = app.ask(|board| Ok(board.flaky()));
+    let (text, colour) = match found.await? {
+        None => ("no runs".to_owned(), "#6b7280"),
+        Some((flaky, all)) => {
+            let colour = match share(flaky, all) {
+                rate if rate <= 0.0 => "#15803d",
+                rate if rate < 0.05 => "#a16207",
+                _ => "#b91c1c",
+            };
+            let counts = [flaky, all].map(|count| words::count(count as u64));
+            (counts.join(" of "), colour)
+        }
     };
-    answered(&who, result.await)
+    Ok(answer::text(
+        "image/svg+xml",
+        draw("flaky tests", &text, colour),
+    ))
 }
 
 /// A flat badge. Both texts are our own.

@@ -2,38 +2,31 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::Response;
 
-use crate::api::{Asked, answered};
 use crate::app::App;
-use crate::board::tests_list::{self, Row};
+use crate::board::tests_list::{Row, Wanted};
 use crate::http::answer;
+use crate::http::problem::Problem;
 use crate::http::query::Fields;
-use crate::http::tokens::Role;
 
 pub(crate) async fn tests(
     State(app): State<Arc<App>>,
-    Asked(who): Asked,
-    Query(fields): Query<std::collections::BTreeMap<String, String>>,
-) -> Response {
-    let result = async {
-        who.need(Role::Read)?;
-        let wanted = Fields(fields).to_tests()?;
-        let found = app.ask(move |app, _, snapshot| {
-            let mut text = HEAD.to_owned();
-            let owners = &app.options.owners;
-            tests_list::visit(snapshot, owners, &wanted, |row| text += &line(row));
-            Ok(text)
-        });
-        let mut response = answer::text("text/csv; charset=utf-8", found.await?);
-        let name = HeaderValue::from_static("attachment; filename=\"tests.csv\"");
-        response.headers_mut().insert(CONTENT_DISPOSITION, name);
-        Ok(response)
-    };
-    answered(&who, result.await)
+    fields: Fields,
+) -> Result<Response, Problem> {
+    let wanted = Wanted::parse(&fields)?;
+    let found = app.ask(move |board| {
+        let mut text = HEAD.to_owned();
+        board.visit_tests(&wanted, |row| text += &line(row));
+        Ok(text)
+    });
+    let mut response = answer::text("text/csv; charset=utf-8", found.await?);
+    let name = HeaderValue::from_static("attachment; filename=\"tests.csv\"");
+    response.headers_mut().insert(CONTENT_DISPOSITION, name);
+    Ok(response)
 }
 
 const HEAD: &str =

@@ -11,10 +11,8 @@ use axum::response::{IntoResponse, Response};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::BroadcastStream;
 
-use crate::api::{Asked, answered};
 use crate::app::App;
 use crate::http::problem::Problem;
-use crate::http::tokens::Role;
 
 /// So many may listen at once.
 const LISTENERS: u64 = 500;
@@ -31,23 +29,19 @@ impl Drop for Listener {
     }
 }
 
-pub(crate) async fn listen(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
-    if let Err(problem) = who.need(Role::Read) {
-        return answered(&who, Err(problem));
-    }
+pub(crate) async fn listen(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     let before = app.metrics.listeners.fetch_add(1, Ordering::Relaxed);
     let listener = Listener(Arc::clone(&app));
     if before >= LISTENERS {
-        let problem = Problem::Busy("too many listen already".to_owned());
-        return answered(&who, Err(problem));
+        return Err(Problem::Busy("too many listen already".to_owned()));
     }
     let events = BroadcastStream::new(app.grown.subscribe());
     let events = events
         .take_while(move |_| !listener.0.is_draining.load(Ordering::SeqCst))
         .map(|_| Ok::<Event, Infallible>(Event::default().event("grown").data("1")));
-    Sse::new(events)
+    Ok(Sse::new(events)
         .keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
-        .into_response()
+        .into_response())
 }
 
 /// Looks at the store now and then, and tells those who listen.

@@ -6,59 +6,48 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use flate2::read::GzDecoder;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_stream::StreamExt;
 use unflake_history::dates;
 use unflake_history::import::{Columns, Format, Input, Skips, Whole, Wish};
+use unflake_history::run::Provenance;
 use unflake_history::store::source::Appended;
 
-use crate::api::{Asked, answered};
 use crate::app::App;
-use crate::http::answer;
+use crate::http::answer::Json;
 use crate::http::problem::Problem;
 use crate::http::query::Fields;
-use crate::http::tokens::Role;
 
 /// Takes a report.
 pub(crate) async fn take(
     State(app): State<Arc<App>>,
-    Asked(who): Asked,
-    Query(fields): Query<std::collections::BTreeMap<String, String>>,
+    fields: Fields,
     request: Request,
-) -> Response {
-    let result = async {
-        who.need(Role::Report)?;
-        let _turn = app
-            .report_turns
-            .acquire()
-            .await
-            .map_err(|_| Problem::Broken)?;
-        accept(&app, &Fields(fields), request).await
-    };
-    let result = result.await;
-    if let Err(problem) = &result
-        && !matches!(problem, Problem::Unknown | Problem::Forbidden(_))
-    {
+) -> Result<Response, Problem> {
+    let turn = app.report_turns.acquire().await;
+    let _turn = turn.map_err(|_| Problem::Broken)?;
+    let result = accept(&app, &fields, request).await;
+    if result.is_err() {
         app.metrics.reports_refused.fetch_add(1, Ordering::Relaxed);
     }
-    answered(&who, result)
+    result
 }
 
 async fn accept(app: &App, fields: &Fields, request: Request) -> Result<Response, Problem> {
     let (head, body) = request.into_parts();
     let wish = Wish {
-        provenance: fields.to_provenance()?,
+        provenance: to_provenance(fields)?,
         columns: Columns::default(),
         format: to_format(&head.headers),
         now: dates::now(),
     };
     let name = fields.text("name")?.unwrap_or("report").to_owned();
-    let written = fields.written()?;
+    let written = to_written(fields)?;
     let bytes = read_body(app, &head.headers, body).await?;
     let work = move || {
         let input = Input {
@@ -89,10 +78,10 @@ async fn accept(app: &App, fields: &Fields, request: Request) -> Result<Response
         "schema": "unflake.report/1", "result": result, "runs": runs, "digest": digest.as_str(),
         "skipped": to_json(&skips),
     });
-    Ok(answer::json(status, &answer))
+    Ok((status, Json(answer)).into_response())
 }
 
-fn to_json(skips: &Skips) -> Vec<serde_json::Value> {
+fn to_json(skips: &Skips) -> Vec<Value> {
     let all = skips.iter();
     all.map(|(skip, count, first)| json!({"reason": skip.reason(), "count": count, "first": first}))
         .collect()
@@ -167,23 +156,36 @@ async fn read_body(app: &App, headers: &HeaderMap, body: Body) -> Result<Bytes, 
 /// Says whether a report was taken.
 pub(crate) async fn look(
     State(app): State<Arc<App>>,
-    Asked(who): Asked,
     Path(digest): Path<String>,
-) -> Response {
-    let result = async {
-        who.need(Role::Report)
-            .or_else(|problem| who.need(Role::Read).map_err(|_| problem))?;
-        let wanted = blake3::Hash::from_hex(&digest)
-            .map_err(|_| Problem::Bad("a digest has 64 hexadecimal digits".to_owned()))?;
-        let found = app
-            .ask(move |_, store, _| Ok(store.has_import(wanted.as_bytes())?))
-            .await?;
-        if !found {
-            return Err(Problem::NotFound("there is no such report".to_owned()));
-        }
-        let answer = json!({"schema": "unflake.report/1", "result": "known", "digest": wanted.to_hex().as_str()});
-        Ok(answer::json(StatusCode::OK, &answer))
-    };
-    let result = result.await;
-    answered(&who, result)
+) -> Result<Json<Value>, Problem> {
+    let wanted = blake3::Hash::from_hex(&digest)
+        .map_err(|_| Problem::Bad("a digest has 64 hexadecimal digits".to_owned()))?;
+    let found = app.ask(move |board| Ok(board.store.has_import(wanted.as_bytes())?));
+    if !found.await? {
+        return Err(Problem::NotFound("there is no such report".to_owned()));
+    }
+    let digest = wanted.to_hex();
+    Ok(Json(
+        json!({"schema": "unflake.report/1", "result": "known", "digest": digest.as_str()}),
+    ))
+}
+
+fn to_provenance(fields: &Fields) -> Result<Provenance, Problem> {
+    let text = |name| Ok::<_, Problem>(fields.text(name)?.unwrap_or_default().to_owned());
+    Ok(Provenance {
+        revision: text("revision")?,
+        branch: text("branch")?,
+        release: text("release")?,
+        environment: text("environment")?,
+        job: text("job")?,
+    })
+}
+
+/// When a file was written, in milliseconds since 1970.
+fn to_written(fields: &Fields) -> Result<Option<i64>, Problem> {
+    let written = fields.number("written")?;
+    if written.is_some_and(|time| time.unsigned_abs() > 1 << 46) {
+        return Err(Problem::Bad("`written` is no time of our days".to_owned()));
+    }
+    Ok(written)
 }

@@ -17,6 +17,10 @@ use crate::board::builds::Builds;
 use crate::board::labels::Said;
 use crate::board::next::Next;
 
+/// A page that would have to wait longer than this for the newest runs shows those before them, and the
+/// newest come a moment later.
+pub(crate) const QUICK: Duration = Duration::from_millis(120);
+
 /// What is known at one moment.
 pub(crate) struct Snapshot {
     /// How far the store had grown when the runs were counted.

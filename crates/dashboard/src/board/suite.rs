@@ -16,9 +16,8 @@ use unflake_history::periods::PeriodWish;
 use unflake_history::store::kept::Extent;
 use unflake_history::store::{Store, StoreError};
 
-use crate::app::QUICK;
 use crate::board::builds::{self, BuildCounts};
-use crate::board::snapshot::{Known, Snapshot};
+use crate::board::snapshot::{Known, QUICK, Snapshot};
 use crate::board::tests_list::MARGIN;
 
 /// So many releases are remembered.

@@ -10,6 +10,8 @@ use unflake_history::book::Entry;
 use unflake_history::dates;
 
 use crate::board::snapshot::{Known, Snapshot};
+use crate::http::problem::Problem;
+use crate::http::query::Fields;
 
 /// So many tests are on a page.
 pub(crate) const PAGE: usize = 50;
@@ -27,6 +29,20 @@ pub(crate) struct Wanted {
     pub(crate) only: Only,
     /// From 1.
     pub(crate) page: usize,
+}
+
+impl Wanted {
+    /// What a query asks for.
+    pub(crate) fn parse(fields: &Fields) -> Result<Self, Problem> {
+        let page = fields.number("page")?.unwrap_or(1);
+        Ok(Self {
+            query: fields.text("query")?.unwrap_or_default().to_owned(),
+            sort: fields.word("sort", &Sort::ALL)?,
+            only: fields.word("only", &Only::ALL)?,
+            page: usize::try_from(page)
+                .map_err(|_| Problem::Bad("`page` is below 1".to_owned()))?,
+        })
+    }
 }
 
 /// What tests are sorted by.

@@ -21,9 +21,11 @@ use crate::board::score::Score;
 use crate::board::snapshot::{Known, Snapshot};
 use crate::board::stable::{self, StableRun};
 use crate::board::suspicion::{Suspicion, span_of};
+use crate::http::problem::Problem;
+use crate::http::query::Fields;
 
 /// So many lines of each list are shown on a page.
-pub(crate) const SHOWN: usize = 200;
+const SHOWN: usize = 200;
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -33,6 +35,28 @@ pub(crate) struct Wanted {
     pub(crate) environment: Option<String>,
     /// So many clusters of each list at most.
     pub(crate) most: usize,
+}
+
+impl Wanted {
+    /// What a query asks for.
+    pub(crate) fn parse(fields: &Fields) -> Result<Self, Problem> {
+        let which = match (fields.day("day")?, fields.text("since")?) {
+            (None, None) => Which::LastDay,
+            (Some(day), None) => Which::Day(day),
+            (None, Some("stable")) => Which::SinceStable,
+            (None, Some(_)) => return Err(Problem::Bad("`since` is one of: stable".to_owned())),
+            (Some(_), Some(_)) => {
+                return Err(Problem::Bad(
+                    "`day` and `since` exclude each other".to_owned(),
+                ));
+            }
+        };
+        Ok(Self {
+            which,
+            most: SHOWN,
+            environment: fields.text("environment")?.map(ToOwned::to_owned),
+        })
+    }
 }
 
 /// The failures of when.

@@ -4,18 +4,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, ORIGIN, SET_COOKIE};
+use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
-use crate::http::answer::{is_for_programs, refuse};
 use crate::http::problem::Problem;
 use crate::http::session::{self, Session};
 use crate::http::tokens::{Role, Token};
-use crate::routes::route_name;
 
 /// Who asks, and what their forms must carry.
 #[derive(Clone, Debug)]
@@ -37,7 +36,7 @@ impl Who {
     }
 
     /// An error unless they may do this.
-    pub(crate) fn need(&self, role: Role) -> Result<(), Problem> {
+    fn need(&self, role: Role) -> Result<(), Problem> {
         if self.may(role) {
             return Ok(());
         }
@@ -48,6 +47,14 @@ impl Who {
                 token.name,
                 role.word()
             ))),
+        }
+    }
+
+    /// An error unless they may do what one of these roles may; there is none if nobody is asked.
+    fn need_one(&self, roles: &[Role]) -> Result<(), Problem> {
+        match roles {
+            [first, others @ ..] if !others.iter().any(|role| self.may(*role)) => self.need(*first),
+            _ => Ok(()),
         }
     }
 
@@ -82,28 +89,65 @@ const HEADERS: [(&str, &str); 5] = [
     ("cross-origin-opener-policy", "same-origin"),
 ];
 
+/// Says to people what went wrong.
+pub(crate) type Show = fn(&Who, &Problem) -> Response;
+
+/// A route as the guard knows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guarded {
+    /// What metrics call the route.
+    pub(crate) label: &'static str,
+    /// One of these roles is needed; none if nobody is asked.
+    pub(crate) needs: &'static [Role],
+    /// For people; programs read problems as objects.
+    pub(crate) show: Option<Show>,
+    /// Whether its answers have no end, and so no turn and no bound of time.
+    pub(crate) is_endless: bool,
+}
+
+/// The guard before a route.
+#[derive(Clone)]
+pub(crate) struct Guard {
+    pub(crate) app: Arc<App>,
+    pub(crate) route: Guarded,
+}
+
+/// Whoever asks, as the guard found them.
+pub(crate) struct Asked(pub(crate) Who);
+
+impl<S: Send + Sync> FromRequestParts<S> for Asked {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let who = parts.extensions.get::<Who>().cloned();
+        who.map(Self).ok_or(Problem::Broken)
+    }
+}
+
 pub(crate) async fn guard(
-    State(app): State<Arc<App>>,
+    State(Guard { app, route }): State<Guard>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let begun = Instant::now();
-    let (route, method) = (route_name(request.uri().path()), request.method().clone());
-    let for_programs = is_for_programs(request.uri().path());
     let is_secure = request
         .headers()
         .get("x-forwarded-proto")
         .is_some_and(|value| value == "https");
     let (who, fresh) = identify(&app, request.headers());
-    let checked = check(&app, &method, request.headers());
-    let mut response = if let Err(problem) = checked {
-        refuse(&problem, for_programs, &who)
-    } else {
-        request.extensions_mut().insert(who.clone());
-        run(&app, request, next, route == "/events")
-            .await
-            .unwrap_or_else(|problem| refuse(&problem, for_programs, &who))
+    let checked = check(&app, request.method(), request.headers());
+    let result = match checked.and_then(|()| who.need_one(route.needs)) {
+        Ok(()) => {
+            request.extensions_mut().insert(who.clone());
+            run(&app, request, next, route.is_endless).await
+        }
+        Err(problem) => Err(problem),
     };
+    let mut response = result.into_response();
+    let problem = response.extensions().get::<Arc<Problem>>().cloned();
+    if let (Some(show), Some(problem)) = (route.show, problem) {
+        response = show(&who, &problem);
+    }
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.insert(
@@ -112,14 +156,14 @@ pub(crate) async fn guard(
         );
     }
     if let Some(session) = fresh
-        && !for_programs
+        && route.show.is_some()
         && !headers.contains_key(SET_COOKIE)
         && let Ok(value) = HeaderValue::from_str(&session::to_header(&session, is_secure))
     {
         headers.insert(SET_COOKIE, value);
     }
     let status = response.status().as_u16();
-    app.metrics.count(route, status, begun.elapsed());
+    app.metrics.count(route.label, status, begun.elapsed());
     response
 }
 

@@ -1,8 +1,14 @@
 //! Why a request is not answered as it was meant, for people and for programs.
 
-use axum::http::StatusCode;
+use std::sync::Arc;
+
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
 use unflake_history::store::StoreError;
 
+use super::answer::Json;
 use crate::writer::WriteError;
 
 /// What went wrong.
@@ -63,6 +69,23 @@ impl Problem {
             Self::Store(_) => "Try again; if it stays, look at the server's messages.",
             Self::Broken => "Please report it with what you did.",
         }
+    }
+}
+
+/// What programs read. The problem goes along with the answer, for those who tell people of it.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let told = Json(json!({ "error": self.to_string() }));
+        let mut response = (self.status(), told).into_response();
+        let headers = response.headers_mut();
+        if matches!(self, Self::Busy(_)) {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("2"));
+        }
+        if matches!(self, Self::Unknown) {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response.extensions_mut().insert(Arc::new(self));
+        response
     }
 }
 

@@ -1,23 +1,20 @@
 //! The board: last night's failures, the most suspicious first.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::State;
 use maud::{Markup, html};
 use unflake_history::dates;
 
 use super::frame::frame;
 use super::parts;
-use crate::api::Asked;
 use crate::app::App;
 use crate::board::score::Score;
-use crate::board::triage::{Cluster, Line, List, Triage};
-use crate::http::answer;
-use crate::http::guard::Who;
+use crate::board::triage::{Cluster, Line, List, Triage, Wanted};
+use crate::http::answer::Page;
+use crate::http::guard::{Asked, Who};
+use crate::http::problem::Problem;
 use crate::http::query::Fields;
 use crate::http::tokens::Role;
 use crate::page::words;
@@ -25,20 +22,11 @@ use crate::page::words;
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     Asked(who): Asked,
-    Query(fields): Query<BTreeMap<String, String>>,
-) -> Response {
-    let found = async {
-        who.need(Role::Read)?;
-        let wanted = Fields(fields).to_triage()?;
-        app.ask(move |app, store, snapshot| {
-            Ok(Triage::read(store, snapshot, &app.options.owners, &wanted)?)
-        })
-        .await
-    };
-    match found.await {
-        Ok(found) => answer::html(StatusCode::OK, page(&who, &found)),
-        Err(problem) => answer::refuse(&problem, false, &who),
-    }
+    fields: Fields,
+) -> Result<Page, Problem> {
+    let wanted = Wanted::parse(&fields)?;
+    let found = app.ask(move |board| board.triage(&wanted));
+    Ok(Page(page(&who, &found.await?)))
 }
 
 fn page(who: &Who, found: &Triage) -> Markup {

@@ -66,6 +66,13 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
+/// Text that begins with a capital letter, as a heading does.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
+}
+
 /// A revision as people write it.
 pub(crate) fn short(revision: &str) -> String {
     let is_hash = revision.len() >= 20

@@ -68,6 +68,44 @@ fn page_and_api_name_the_same_owner() {
     assert_eq!(list["tests"][0]["owner"], "@shop-team");
 }
 
+#[test]
+fn what_goes_wrong_is_said_to_people_and_to_programs_and_counted_without_their_words() {
+    let (_folder, store) = new_store();
+    let server = Server::start(&store, &[]);
+    for path in [
+        "/api/nothing",
+        "/api/v1/tests/evil",
+        "/api/v1/triage?day=evil",
+    ] {
+        let (status, text) = server.get(path);
+        assert!(matches!(status, 400 | 404), "{path}: {status}");
+        assert!(text.starts_with("{\"error\":\""), "{path}: {text}");
+    }
+    for path in ["/nothing%22%7D%0Aevil", "/tests/17%22evil", "/?day=evil"] {
+        let (status, page) = server.get(path);
+        assert!(matches!(status, 400 | 404), "{path}: {status}");
+        assert!(page.contains("To the board"), "{path}: {page}");
+    }
+    let (status, _) = server.post("/api/v1/triage", "text/plain", "");
+    assert_eq!(status, 405);
+    let form = format!("bug={}", "x".repeat(70_000));
+    let kind = "application/x-www-form-urlencoded";
+    let (status, page) = server.post("/label", kind, &form);
+    assert_eq!(status, 413);
+    assert!(page.as_str().unwrap().contains("To the board"), "{page}");
+    let (_, metrics) = server.get("/metrics");
+    for counted in [
+        "route=\"other\",status=\"404\"} 2",
+        "route=\"/api/v1/tests/{number}\",status=\"404\"} 1",
+        "route=\"/tests/{number}\",status=\"404\"} 1",
+        "route=\"/api/v1/triage\",status=\"405\"} 1",
+        "route=\"/label\",status=\"413\"} 1",
+    ] {
+        assert!(metrics.contains(counted), "{counted}: {metrics}");
+    }
+    assert!(!metrics.contains("evil"), "{metrics}");
+}
+
 pub(super) fn number_of(server: &Server, test: &str) -> u64 {
     let found = server.json(&format!("/api/v1/tests?query={test}"));
     found["tests"][0]["number"].as_u64().unwrap()
