@@ -44,16 +44,7 @@ pub(super) fn run(
     let (most, period) = (question.args.top, question.periods.current.period);
     // Others may write while we run; we open the history for each outcome.
     drop(question);
-    let current: Current = Arc::default();
-    let handler = Arc::clone(&current);
-    ctrlc::set_handler(move || {
-        let current = handler.lock().expect("nobody panics with it");
-        if let Some(interrupter) = current.as_ref() {
-            interrupter.interrupt();
-        }
-    })
-    .context("cannot listen for Ctrl-C")?;
-
+    let current = listen()?;
     let mut runnable: Vec<(&Wish, TestId, Candidate)> = Vec::new();
     for wish in &wishes {
         let listed = list(wish, &current)?;
@@ -98,6 +89,20 @@ pub(super) fn run(
     } else {
         Exit::Clean
     })
+}
+
+/// Has Ctrl-C interrupt what is current.
+fn listen() -> anyhow::Result<Current> {
+    let current: Current = Arc::default();
+    let handler = Arc::clone(&current);
+    ctrlc::set_handler(move || {
+        let current = handler.lock().expect("nobody panics with it");
+        if let Some(interrupter) = current.as_ref() {
+            interrupter.interrupt();
+        }
+    })
+    .context("cannot listen for Ctrl-C")?;
+    Ok(current)
 }
 
 /// Runs of one test without reruns, for each part of the project.

@@ -86,47 +86,26 @@ pub(super) fn replay(
         (name, follow(&recorded, order, question), days)
     });
     let total = recorded.runs.len().max(1);
-    let at = |point: usize| to_float(point as u64) / to_float(POINTS as u64);
     let default = courses[0].1.sums.clone();
     let played: Vec<Played> = courses
         .into_iter()
-        .map(|(name, course, days)| {
+        .map(|(order, course, days)| {
             let sums = course.sums.iter().zip(&default);
-            let stability = sums.map(|(sum, default)| 1.0 - sum / default);
+            let stability = by_share(sums.map(|(sum, default)| 1.0 - sum / default));
+            let found = course.found.iter().map(|(test, run)| {
+                let name = entries[*test as usize].name.name.clone();
+                (name, to_float(*run as u64) / to_float(total as u64))
+            });
             Played {
-                order: name,
-                stability: (0..)
-                    .map(at)
-                    .zip(stability)
-                    .filter(|(_, value)| value.is_finite())
-                    .collect(),
-                detected: (0..).map(at).zip(course.detected.iter().copied()).collect(),
-                found: course
-                    .found
-                    .iter()
-                    .map(|(test, run)| {
-                        let name = entries[*test as usize].name.name.clone();
-                        (name, to_float(*run as u64) / to_float(total as u64))
-                    })
-                    .collect(),
+                order,
+                stability: stability.filter(|(_, value)| value.is_finite()).collect(),
+                detected: by_share(course.detected.iter().copied()).collect(),
+                found: found.collect(),
                 days,
             }
         })
         .collect();
-    let chart = Chart {
-        title: "ReleaseTestStability against the default order".to_owned(),
-        across: "share of the runs".to_owned(),
-        up: "decrease".to_owned(),
-        lines: played[1..]
-            .iter()
-            .map(|one| Line {
-                name: one.order.to_owned(),
-                points: one.stability.clone(),
-            })
-            .collect(),
-        marks: Vec::new(),
-        is_share: true,
-    };
+    let chart = to_chart(&played);
     let plot = plot(&chart, args.svg.as_deref())?;
     if question.is_json() {
         print(&to_json(&Answer {
@@ -140,6 +119,27 @@ pub(super) fn replay(
         print(&write(question, &played, &plot))?;
     }
     Ok(Exit::Clean)
+}
+
+/// Values at equal distances, by the share of the runs.
+fn by_share<T>(values: impl Iterator<Item = T>) -> impl Iterator<Item = (f64, T)> {
+    let at = |point: u64| to_float(point) / to_float(POINTS as u64);
+    (0..).map(at).zip(values)
+}
+
+fn to_chart(played: &[Played]) -> Chart {
+    let lines = played[1..].iter().map(|one| Line {
+        name: one.order.to_owned(),
+        points: one.stability.clone(),
+    });
+    Chart {
+        title: "ReleaseTestStability against the default order".to_owned(),
+        across: "share of the runs".to_owned(),
+        up: "decrease".to_owned(),
+        lines: lines.collect(),
+        marks: Vec::new(),
+        is_share: true,
+    }
 }
 
 /// The runs of the current period in the order of time.
