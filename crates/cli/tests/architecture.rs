@@ -156,8 +156,8 @@ fn folders_use_each_other_in_one_direction() {
 
 /// The most source files that stand side by side in a folder.
 const FULLEST: usize = 15;
-/// Crates whose folders are still fuller.
-const OVERFULL: [&str; 2] = ["cli", "core"];
+/// Folders that are still fuller.
+const OVERFULL: [&str; 2] = ["cli/tests", "core"];
 
 #[test]
 fn no_room_is_overfull() {

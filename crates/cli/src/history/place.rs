@@ -8,7 +8,7 @@ use unflake_history::engine::{self, Missing};
 use unflake_history::store::Store;
 
 use crate::config::Config;
-use crate::explain::Trouble;
+use crate::view::explain::Trouble;
 
 /// The history's place in a project.
 const DEFAULT: &str = ".unflake/history.db";
