@@ -19,8 +19,8 @@ use crate::run::{Label, Provenance, TestName};
 /// A history of runs. Runs and labels are only ever added.
 ///
 /// Tests, streams, provenances, runs and labels have numbers, which an engine gives them and which only grow. Times are
-/// milliseconds since 1970, and both ends of a range belong to it. What is added by one call is seen as a whole or not at
-/// all; nothing else is promised about calls that are made at once, so that an engine without transactions can do it.
+/// milliseconds since 1970, and both ends of a range belong to it. A source is seen as a whole or not at all, and so are the
+/// labels of one call; nothing is promised across calls, so that an engine without transactions can do it.
 pub trait Store: Debug + Send {
     /// Where it is: for people, and to open it again.
     fn place(&self) -> String;
