@@ -1,35 +1,8 @@
-//! The verbs that write and ask the history.
+//! The history of this project: where it is, and what a session writes into it and asks of it.
 
-mod anomalies;
-mod confidence;
 pub(crate) mod memory;
-mod next;
-mod next_run;
 pub(crate) mod own_files;
 pub(crate) mod place;
-pub(crate) mod question;
-mod rates;
-mod record;
 pub(crate) mod recorder;
-mod replay;
-mod send;
-mod simulate;
-mod table;
-mod unstable;
 pub(crate) mod whence;
 mod whole_pass;
-
-use crate::Exit;
-use crate::history_args::HistoryVerb;
-
-pub(crate) fn answer(verb: &HistoryVerb) -> anyhow::Result<Exit> {
-    match verb {
-        HistoryVerb::Record(args) => record::record(args),
-        HistoryVerb::Rates(args) => rates::rates(args),
-        HistoryVerb::Confidence(args) => confidence::confidence(args),
-        HistoryVerb::Unstable(args) => unstable::unstable(args),
-        HistoryVerb::Next(args) => next::next(args),
-        HistoryVerb::Anomalies(args) => anomalies::anomalies(args),
-        HistoryVerb::Simulate(args) => simulate::simulate(args),
-    }
-}

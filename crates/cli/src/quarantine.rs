@@ -16,10 +16,10 @@ use unflake_core::verdict::Finding;
 use unflake_history::dates;
 use ureq::Agent;
 
-use crate::args::ProjectArgs;
 use crate::config::Config;
-use crate::explain::Trouble;
+use crate::flags::args::ProjectArgs;
 use crate::history::place;
+use crate::view::explain::Trouble;
 
 /// The file that is looked for where none is named.
 const DEFAULT: &str = "unflake-quarantine.toml";

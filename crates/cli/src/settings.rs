@@ -22,14 +22,14 @@ use project::{find_place, read_project};
 
 pub(crate) use project::cache_folder;
 
-use crate::args::{
+use crate::config::{Config, ConfigError, Share};
+use crate::flags::args::{
     AgainstArgs, FrameworkArg, FreshBy, ProjectArgs, RunArgs, When, parse_seconds, parse_share,
 };
-use crate::config::{Config, ConfigError, Share};
-use crate::explain::Trouble;
+use crate::flags::history::KeepArgs;
 use crate::history::own_files::OwnFiles;
 use crate::history::{memory, place};
-use crate::history_args::KeepArgs;
+use crate::view::explain::Trouble;
 
 /// With how many other hash seeds a test is tried that failed everywhere else, before it is known whose failure it is.
 const OTHER_SEEDS: u32 = 1;

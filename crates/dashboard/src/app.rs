@@ -8,21 +8,19 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, broadcast};
 use unflake_core::owners::Owners;
 use unflake_core::quarantine::Release;
+use unflake_history::engine::{self, Missing};
 use unflake_history::periods::PeriodWish;
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::StoreError;
+use unflake_history::run::Label;
+use unflake_history::store::{Store, StoreError};
 
-use crate::metrics::Metrics;
-use crate::problem::Problem;
-use crate::session::Sessions;
-use crate::snapshot::Snapshot;
-use crate::suite::Suites;
-use crate::tokens::TokenFile;
+use crate::board::Board;
+use crate::board::snapshot::{QUICK, Snapshot};
+use crate::board::suite::Suites;
+use crate::http::metrics::Metrics;
+use crate::http::problem::Problem;
+use crate::http::session::Sessions;
+use crate::http::tokens::TokenFile;
 use crate::writer::Writer;
-
-/// A page that would have to wait longer than this for the newest runs shows those before them, and the
-/// newest come a moment later.
-pub(crate) const QUICK: Duration = Duration::from_millis(120);
 
 /// What a server is to do.
 #[derive(Debug)]
@@ -82,22 +80,22 @@ pub(crate) struct App {
     pub(crate) report_turns: Semaphore,
     /// Set when the server drains.
     pub(crate) is_draining: AtomicBool,
-    idle: Mutex<Vec<Sqlite>>,
+    idle: Mutex<Vec<Box<dyn Store>>>,
     current: RwLock<Arc<Snapshot>>,
     refreshing: Mutex<()>,
 }
 
 impl App {
     pub(crate) fn open(options: Options) -> Result<Self, StoreError> {
-        let store = Sqlite::open(&options.store, Missing::Make)?;
-        store.prepare_board()?;
+        let store = engine::open(&options.store, Missing::Make)?;
+        store.prepare_to_serve()?;
         let metrics = Arc::new(Metrics::default());
         let (grown, _) = broadcast::channel(16);
         let writer = Writer::start(
-            Sqlite::open(&options.store, Missing::Make)?,
+            engine::open(&options.store, Missing::Make)?,
             options.release,
         );
-        let snapshot = Snapshot::read(&store, &options.periods, None)?;
+        let snapshot = Snapshot::read(&*store, &options.periods, None)?;
         Ok(Self {
             writer,
             metrics,
@@ -114,16 +112,23 @@ impl App {
         })
     }
 
-    /// Asks the store in a thread that may wait.
+    /// Asks the board in a thread that may wait.
     pub(crate) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
-        question: impl FnOnce(&Self, &Sqlite, &Snapshot) -> Result<T, Problem> + Send + 'static,
+        question: impl FnOnce(&Board<'_>) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let app = Arc::clone(self);
         let work = move || {
             let store = app.take_store()?;
-            let snapshot = app.snapshot(&store)?;
-            let answer = question(&app, &store, &snapshot);
+            let snapshot = app.snapshot(&*store)?;
+            let answer = question(&Board {
+                store: &*store,
+                snapshot: &snapshot,
+                suites: &app.suites,
+                periods: &app.options.periods,
+                owners: &app.options.owners,
+                release: app.options.release,
+            });
             app.idle.lock().expect("nobody panics with it").push(store);
             answer
         };
@@ -132,13 +137,22 @@ impl App {
             .map_err(|_| Problem::Broken)?
     }
 
-    fn take_store(&self) -> Result<Sqlite, StoreError> {
+    /// Writes down what somebody says, if it makes sense on the board. When this returns well, it is on the disk.
+    pub(crate) async fn say(
+        self: &Arc<Self>,
+        saying: impl FnOnce(&Board<'_>) -> Result<Vec<Label>, Problem> + Send + 'static,
+    ) -> Result<(), Problem> {
+        let labels = self.ask(saying).await?;
+        Ok(self.writer.label(labels).await?)
+    }
+
+    fn take_store(&self) -> Result<Box<dyn Store>, StoreError> {
         let idle = self.idle.lock().expect("nobody panics with it").pop();
-        idle.map_or_else(|| Sqlite::open(&self.options.store, Missing::Refuse), Ok)
+        idle.map_or_else(|| engine::open(&self.options.store, Missing::Refuse), Ok)
     }
 
     /// What is known of all tests: of now, where that is quick to compute. What people say counts at once.
-    fn snapshot(&self, store: &Sqlite) -> Result<Arc<Snapshot>, StoreError> {
+    fn snapshot(&self, store: &dyn Store) -> Result<Arc<Snapshot>, StoreError> {
         let (current, extent) = (self.latest(), store.extent()?);
         if current.extent == extent {
             return Ok(current);
@@ -162,7 +176,7 @@ impl App {
         Arc::clone(&self.current.read().expect("nobody panics with it"))
     }
 
-    fn refresh(&self, store: &Sqlite) -> Result<Arc<Snapshot>, StoreError> {
+    fn refresh(&self, store: &dyn Store) -> Result<Arc<Snapshot>, StoreError> {
         let _turn = self.refreshing.lock().expect("nobody panics with it");
         let known = self.latest();
         if known.extent == store.extent()? {
@@ -183,10 +197,10 @@ impl App {
         let is_rested = rested.elapsed() >= known.took * 9;
         let is_done = has_grown && is_rested;
         if is_done {
-            self.refresh(&store)?;
+            self.refresh(&*store)?;
         }
         self.suites
-            .keep_up(&store, &self.latest(), &self.options.periods)?;
+            .keep_up(&*store, &self.latest(), &self.options.periods)?;
         self.idle.lock().expect("nobody panics with it").push(store);
         Ok(is_done)
     }

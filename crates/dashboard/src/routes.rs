@@ -1,166 +1,213 @@
-//! Which path is answered by what.
+//! Which path is answered by what: one table makes the router and the labels of metrics, and a test holds the `OpenAPI`
+//! document against it.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::handler::Handler;
+use axum::http::Method;
 use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{MethodFilter, MethodRouter, any, on};
 
+use crate::api::{badge, export, health, live, openapi, reports};
 use crate::app::App;
-use crate::{api, badge, export, guard, health, live, openapi, page, reports};
+use crate::http::body::SMALL;
+use crate::http::guard::{Guard, Guarded, guard};
+use crate::http::tokens::Role;
+use crate::page::{assets, forms, login, trouble};
+use crate::{api, page};
 
-/// The largest form or JSON body; reports have a limit of their own.
-const SMALL: usize = 64 * 1024;
+/// Nobody is asked for a token.
+const OPEN: &[Role] = &[];
 
-/// The paths of the API, as the `OpenAPI` document writes them.
-pub(crate) const API: [(&str, &str); 15] = [
-    ("get", "/api/v1/triage"),
-    ("get", "/api/v1/tests"),
-    ("get", "/api/v1/tests.csv"),
-    ("get", "/api/v1/tests/{number}"),
-    ("get", "/api/v1/suite"),
-    ("get", "/api/v1/next"),
-    ("get", "/api/v1/quarantine"),
-    ("post", "/api/v1/quarantine"),
-    ("get", "/api/v1/quarantine.toml"),
-    ("delete", "/api/v1/quarantine/{number}"),
-    ("post", "/api/v1/labels"),
-    ("post", "/api/v1/reports"),
-    ("get", "/api/v1/reports/{digest}"),
-    ("get", "/healthz"),
-    ("get", "/badge.svg"),
-];
+const READ: &[Role] = &[Role::Read];
+const EDIT: &[Role] = &[Role::Edit];
+const REPORT: &[Role] = &[Role::Report];
+
+/// A CI job may look at the quarantine, and at what it sent, with the token that it sends reports with.
+const READ_OR_REPORT: &[Role] = &[Role::Read, Role::Report];
+const REPORT_OR_READ: &[Role] = &[Role::Report, Role::Read];
+
+/// Whom a route is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// For programs, by the `OpenAPI` document.
+    Api,
+    /// For programs, which know it without the document.
+    Known,
+    /// For programs, which listen to it for as long as they like.
+    Stream,
+    /// For people.
+    Page,
+}
+
+/// A path and a method, and what answers them.
+struct Route {
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the handler knows it, and does not tell")
+    )]
+    method: Method,
+    path: &'static str,
+    kind: Kind,
+    /// One of these roles is needed.
+    needs: &'static [Role],
+    handler: MethodRouter<Arc<App>>,
+}
+
+impl Route {
+    fn new<T: 'static>(
+        (method, path): (Method, &'static str),
+        kind: Kind,
+        needs: &'static [Role],
+        handler: impl Handler<T, Arc<App>>,
+    ) -> Self {
+        let filter = MethodFilter::try_from(method.clone());
+        Self {
+            handler: on(filter.expect("a method of HTTP"), handler),
+            method,
+            path,
+            kind,
+            needs,
+        }
+    }
+
+    fn get<T: 'static>(
+        path: &'static str,
+        kind: Kind,
+        needs: &'static [Role],
+        handler: impl Handler<T, Arc<App>>,
+    ) -> Self {
+        Self::new((Method::GET, path), kind, needs, handler)
+    }
+
+    fn post<T: 'static>(
+        path: &'static str,
+        kind: Kind,
+        needs: &'static [Role],
+        handler: impl Handler<T, Arc<App>>,
+    ) -> Self {
+        Self::new((Method::POST, path), kind, needs, handler)
+    }
+
+    fn delete<T: 'static>(
+        path: &'static str,
+        kind: Kind,
+        needs: &'static [Role],
+        handler: impl Handler<T, Arc<App>>,
+    ) -> Self {
+        Self::new((Method::DELETE, path), kind, needs, handler)
+    }
+
+    /// What the guard has to know. A path is a label as it stands in the table: what others put into it is not.
+    fn guarded(&self) -> Guarded {
+        guarded(self.path, self.kind, self.needs)
+    }
+}
+
+fn guarded(label: &'static str, kind: Kind, needs: &'static [Role]) -> Guarded {
+    Guarded {
+        label,
+        needs,
+        show: (kind == Kind::Page).then_some(trouble::show),
+        is_endless: kind == Kind::Stream,
+    }
+}
+
+/// All routes.
+fn table() -> Vec<Route> {
+    use Kind::{Api, Known, Page, Stream};
+    vec![
+        Route::get("/api/v1/triage", Api, READ, api::triage),
+        Route::get("/api/v1/tests", Api, READ, api::tests),
+        Route::get("/api/v1/tests.csv", Api, READ, export::tests),
+        Route::get("/api/v1/tests/{number}", Api, READ, api::test),
+        Route::get("/api/v1/suite", Api, READ, api::suite),
+        Route::get("/api/v1/next", Api, READ, api::next),
+        Route::get("/api/v1/quarantine", Api, READ_OR_REPORT, api::quarantine),
+        Route::get(
+            "/api/v1/quarantine.toml",
+            Api,
+            READ_OR_REPORT,
+            api::quarantine_file,
+        ),
+        Route::post("/api/v1/quarantine", Api, EDIT, api::admit),
+        Route::delete("/api/v1/quarantine/{number}", Api, EDIT, api::leave),
+        Route::post("/api/v1/labels", Api, EDIT, api::label),
+        Route::post("/api/v1/reports", Api, REPORT, reports::take),
+        Route::get(
+            "/api/v1/reports/{digest}",
+            Api,
+            REPORT_OR_READ,
+            reports::look,
+        ),
+        Route::get("/healthz", Api, OPEN, health::healthz),
+        Route::get("/badge.svg", Api, READ, badge::badge),
+        Route::get("/api/v1/openapi.json", Known, OPEN, openapi::document),
+        Route::get("/metrics", Known, READ, health::metrics),
+        Route::get("/events", Stream, READ, live::listen),
+        Route::get("/", Page, READ, page::triage::show),
+        Route::post("/label", Page, EDIT, forms::label),
+        Route::get("/tests", Page, READ, page::tests::show),
+        Route::get("/tests/{number}", Page, READ, page::test::show),
+        Route::get("/suite", Page, READ, page::suite::show),
+        Route::get("/next", Page, READ, page::next::show),
+        Route::get("/quarantine", Page, READ, page::quarantine::show),
+        Route::post("/quarantine", Page, EDIT, forms::admit),
+        Route::post("/quarantine/leave", Page, EDIT, forms::leave),
+        Route::get("/login", Page, OPEN, login::show),
+        Route::post("/login", Page, OPEN, login::enter),
+        Route::post("/logout", Page, OPEN, login::end),
+        Route::get("/assets/style.css", Page, OPEN, assets::style),
+        Route::get("/assets/board.js", Page, OPEN, assets::script),
+    ]
+}
 
 pub(crate) fn router(app: Arc<App>) -> Router {
-    let api = Router::new()
-        .route("/api/v1/triage", get(api::triage))
-        .route("/api/v1/tests", get(api::tests))
-        .route("/api/v1/tests.csv", get(export::tests))
-        .route("/api/v1/tests/{number}", get(api::test))
-        .route("/api/v1/suite", get(api::suite))
-        .route("/api/v1/next", get(api::next))
-        .route("/api/v1/quarantine", get(api::quarantine).post(api::admit))
-        .route("/api/v1/quarantine.toml", get(api::quarantine_file))
-        .route("/api/v1/quarantine/{number}", delete(api::leave))
-        .route("/api/v1/labels", post(api::label))
-        .route("/api/v1/reports", post(reports::take))
-        .route("/api/v1/reports/{digest}", get(reports::look))
-        .route("/api/v1/openapi.json", get(openapi::document))
-        .route("/events", get(live::listen))
-        .route("/healthz", get(health::healthz))
-        .route("/metrics", get(health::metrics))
-        .route("/badge.svg", get(badge::badge));
-    let pages = Router::new()
-        .route("/", get(page::triage::show))
-        .route("/label", post(page::forms::label))
-        .route("/tests", get(page::tests::show))
-        .route("/tests/{number}", get(page::test::show))
-        .route("/suite", get(page::suite::show))
-        .route("/next", get(page::next::show))
-        .route(
-            "/quarantine",
-            get(page::quarantine::show).post(page::forms::admit),
-        )
-        .route("/quarantine/leave", post(page::forms::leave))
-        .route("/login", get(page::login::show).post(page::login::enter))
-        .route("/logout", post(page::login::end))
-        .route("/assets/style.css", get(style))
-        .route("/assets/board.js", get(script))
-        .fallback(page::trouble::missing);
-    api.merge(pages)
+    let stand = |route: Guarded| {
+        let app = Arc::clone(&app);
+        from_fn_with_state(Guard { app, route }, guard)
+    };
+    let mut router = Router::new();
+    for route in table() {
+        let guarded = stand(route.guarded());
+        router = router.route(route.path, route.handler.layer(guarded));
+    }
+    let missing = |kind: Kind| any(trouble::missing).layer(stand(guarded("other", kind, OPEN)));
+    router
+        .route("/api/{*rest}", missing(Kind::Known))
+        .fallback_service(missing(Kind::Page).with_state(Arc::clone(&app)))
         .layer(DefaultBodyLimit::max(SMALL))
-        .layer(from_fn_with_state(Arc::clone(&app), guard::guard))
         .with_state(app)
-}
-
-/// A path without what is in it, for metrics: names and numbers of others never become labels.
-pub(crate) fn route_name(path: &str) -> &'static str {
-    let fixed = [
-        "/",
-        "/label",
-        "/tests",
-        "/suite",
-        "/next",
-        "/quarantine",
-        "/quarantine/leave",
-        "/login",
-        "/logout",
-        "/events",
-        "/metrics",
-        "/api/v1/openapi.json",
-    ];
-    let known = fixed
-        .iter()
-        .copied()
-        .chain(API.iter().map(|(_, path)| *path));
-    let found = known
-        .filter(|one| !one.contains('{'))
-        .find(|one| *one == path);
-    let prefixes = [
-        ("/tests/", "/tests/{number}"),
-        ("/api/v1/tests/", "/api/v1/tests/{number}"),
-        ("/api/v1/quarantine/", "/api/v1/quarantine/{number}"),
-        ("/api/v1/reports/", "/api/v1/reports/{digest}"),
-        ("/assets/", "/assets"),
-    ];
-    found.unwrap_or_else(|| {
-        let found = prefixes.iter().find(|(prefix, _)| path.starts_with(prefix));
-        found.map_or("other", |(_, name)| name)
-    })
-}
-
-async fn style() -> Response {
-    let sheet = [
-        include_str!("../assets/style.css"),
-        unflake_core::chart::svg::STYLE,
-    ]
-    .concat();
-    asset("text/css; charset=utf-8", sheet)
-}
-
-async fn script() -> Response {
-    asset(
-        "text/javascript; charset=utf-8",
-        include_str!("../assets/board.js").to_owned(),
-    )
-}
-
-fn asset(kind: &'static str, text: String) -> Response {
-    ([(CONTENT_TYPE, kind), (CACHE_CONTROL, "max-age=300")], text).into_response()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
     fn the_document_describes_these_routes_and_no_others() {
         let document: serde_json::Value = serde_json::from_str(openapi::DOCUMENT).unwrap();
-        let mut described = Vec::new();
+        let mut described = BTreeSet::new();
         for (path, methods) in document["paths"].as_object().unwrap() {
             for method in methods.as_object().unwrap().keys() {
-                described.push((method.clone(), path.clone()));
+                described.insert((method.to_uppercase(), path.clone()));
             }
         }
-        let mut routed: Vec<(String, String)> = API
-            .iter()
-            .map(|(method, path)| ((*method).to_owned(), (*path).to_owned()))
-            .collect();
-        described.sort();
-        routed.sort();
-        assert_eq!(described, routed);
+        let routed = table().into_iter().filter(|one| one.kind == Kind::Api);
+        let routed = routed.map(|one| (one.method.to_string(), one.path.to_owned()));
+        assert_eq!(described, routed.collect());
     }
 
     #[test]
-    fn what_others_put_into_a_path_is_no_label() {
-        assert_eq!(route_name("/tests/17"), "/tests/{number}");
-        assert_eq!(
-            route_name("/api/v1/reports/\"}"),
-            "/api/v1/reports/{digest}"
-        );
-        assert_eq!(route_name("/x\"} 1\nevil"), "other");
+    fn nobody_writes_without_a_role_but_to_sign_in_and_out() {
+        let open = table()
+            .into_iter()
+            .filter(|one| one.method != Method::GET && one.needs.is_empty());
+        let open: Vec<&str> = open.map(|one| one.path).collect();
+        assert_eq!(open, ["/login", "/logout"]);
     }
 }

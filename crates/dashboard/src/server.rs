@@ -13,8 +13,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use unflake_history::store::StoreError;
 
+use crate::api::live;
 use crate::app::{App, Options};
-use crate::live;
 use crate::routes::router;
 
 /// How long a client may take to send the head of a request.

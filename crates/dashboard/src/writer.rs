@@ -8,11 +8,11 @@ use tokio::sync::oneshot;
 use unflake_core::quarantine::Release;
 use unflake_history::import::Whole;
 use unflake_history::run::Label;
-use unflake_history::sqlite::Sqlite;
-use unflake_history::store::{Appended, Source, Store, StoreError};
+use unflake_history::store::source::{Appended, Source};
+use unflake_history::store::{Store, StoreError};
 
-use crate::aliases::Aliases;
-use crate::quarantine;
+use crate::board::aliases::Aliases;
+use crate::board::quarantine;
 
 /// So many reports are added together at most.
 const TOGETHER: usize = 32;
@@ -44,7 +44,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(store: Sqlite, release: Release) -> Self {
+    pub(crate) fn start(store: Box<dyn Store>, release: Release) -> Self {
         let (sender, jobs) = sync_channel(WAITING);
         let thread = thread::spawn(move || write_all(store, release, &jobs));
         Self {
@@ -87,7 +87,7 @@ impl Writer {
     }
 }
 
-fn write_all(mut store: Sqlite, release: Release, jobs: &Receiver<Job>) {
+fn write_all(mut store: Box<dyn Store>, release: Release, jobs: &Receiver<Job>) {
     let mut aliases = Aliases::default();
     while let Ok(first) = jobs.recv() {
         let mut reports = Vec::new();
@@ -100,7 +100,7 @@ fn write_all(mut store: Sqlite, release: Release, jobs: &Receiver<Job>) {
             }
         }
         let has_reports = !reports.is_empty();
-        add_reports(&mut store, reports);
+        add_reports(&mut *store, reports);
         for (texts, reply) in labels {
             let result = store.append_labels(&texts).map_err(|error| tell(&error));
             // Whoever hung up has lost the answer, not the labels.
@@ -108,14 +108,14 @@ fn write_all(mut store: Sqlite, release: Release, jobs: &Receiver<Job>) {
         }
         if has_reports {
             // What cannot be said now is found again after the next report.
-            let _ = quarantine::release_earned(&mut store, &mut aliases, release);
+            let _ = quarantine::release_earned(&mut *store, &mut aliases, release);
         }
     }
 }
 
 type Waiting = (Box<Whole>, oneshot::Sender<Result<Appended, WriteError>>);
 
-fn add_reports(store: &mut Sqlite, mut reports: Vec<Waiting>) {
+fn add_reports(store: &mut dyn Store, mut reports: Vec<Waiting>) {
     if reports.is_empty() {
         return;
     }

@@ -5,6 +5,7 @@
 
 mod columns;
 mod delimited;
+mod identity;
 mod json_lines;
 mod records;
 mod reports;
@@ -18,14 +19,16 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 pub use columns::{ColumnError, Columns};
+pub use identity::digest_of_report;
 pub use skips::{Skip, Skips};
 pub use times::parse_time;
-pub use whole::{Whole, digest_of_report};
+pub use whole::Whole;
 
 use crate::batch::{Batch, Packer};
 use crate::junit::JunitError;
 use crate::run::Provenance;
-use crate::store::{Appended, Refused, Source, Store, StoreError};
+use crate::store::source::{Appended, Refused, Source};
+use crate::store::{Store, StoreError};
 
 /// How many batches may wait for the store.
 const WAITING: usize = 32;
@@ -194,7 +197,7 @@ fn parse<F: FnMut(Batch) -> Result<(), ()>>(
         AT_ONCE,
         Hashing {
             inner: input.bytes,
-            hasher: hasher(wish),
+            hasher: identity::hasher(wish),
         },
     );
     let format = match wish.format {
@@ -215,14 +218,6 @@ fn parse<F: FnMut(Batch) -> Result<(), ()>>(
     // What stands after the last run is part of the file too.
     io::copy(&mut reader, &mut io::sink())?;
     Ok(*reader.get_ref().hasher.finalize().as_bytes())
-}
-
-/// A digest that begins with what is said of a file.
-fn hasher(wish: &Wish) -> blake3::Hasher {
-    let mut hasher = blake3::Hasher::new();
-    let said = format!("{:?} {:?} {:?}", wish.provenance, wish.columns, wish.format);
-    hasher.update(said.as_bytes());
-    hasher
 }
 
 struct Hashing {

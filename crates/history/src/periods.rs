@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::daily::FlakyRule;
 use crate::dates;
-use crate::store::{Store, StoreError, Stream};
+use crate::store::kept::Stream;
+use crate::store::{Store, StoreError};
 use serde::Serialize;
 use unflake_core::quantify::period::{Period, rolling, stable_half};
 
@@ -228,28 +229,7 @@ fn by_release(
     streams: &[&Stream],
     spans: &Spans,
 ) -> Result<Periods, PeriodError> {
-    let mut releases: Vec<(String, Period)> = Vec::new();
-    for stream in streams.iter().filter(|one| !one.release.is_empty()) {
-        let span = spans[&stream.number];
-        match releases
-            .iter_mut()
-            .find(|(name, _)| *name == stream.release)
-        {
-            Some((_, period)) => {
-                period.first = period.first.min(span.first);
-                period.last = period.last.max(span.last);
-            }
-            None => releases.push((stream.release.clone(), span)),
-        }
-    }
-    for release in &wish.releases {
-        let Some((_, period)) = releases.iter_mut().find(|(name, _)| *name == release.id) else {
-            continue;
-        };
-        period.first = release.from.unwrap_or(period.first);
-        period.last = release.to.unwrap_or(period.last);
-    }
-    releases.sort_by_key(|(_, period)| (period.first, period.last));
+    let releases = releases(wish, streams, spans);
     let at = if asked == "latest" {
         releases.len().checked_sub(1)
     } else {
@@ -284,6 +264,33 @@ fn by_release(
         },
         named: unnamed(Some(name), before.map(|(before, _)| before)),
     })
+}
+
+/// All releases with their periods, as their runs or the wish say, in the order of time.
+fn releases(wish: &PeriodWish, streams: &[&Stream], spans: &Spans) -> Vec<(String, Period)> {
+    let mut releases: Vec<(String, Period)> = Vec::new();
+    for stream in streams.iter().filter(|one| !one.release.is_empty()) {
+        let span = spans[&stream.number];
+        match releases
+            .iter_mut()
+            .find(|(name, _)| *name == stream.release)
+        {
+            Some((_, period)) => {
+                period.first = period.first.min(span.first);
+                period.last = period.last.max(span.last);
+            }
+            None => releases.push((stream.release.clone(), span)),
+        }
+    }
+    for release in &wish.releases {
+        let Some((_, period)) = releases.iter_mut().find(|(name, _)| *name == release.id) else {
+            continue;
+        };
+        period.first = release.from.unwrap_or(period.first);
+        period.last = release.to.unwrap_or(period.last);
+    }
+    releases.sort_by_key(|(_, period)| (period.first, period.last));
+    releases
 }
 
 fn unnamed(release: Option<String>, baseline_release: Option<String>) -> Named {

@@ -5,19 +5,17 @@
 
 mod append;
 mod blocks;
-pub mod board;
-pub mod evidence;
-mod first;
-mod group;
-mod insert;
-mod kept;
+mod board;
+mod evidence;
 mod labelled;
-pub mod leftovers;
-pub mod passed;
+mod leftovers;
+mod passed;
 mod past;
-mod reading;
 mod revision;
+mod rows;
+mod runs;
 mod schema;
+mod store;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +23,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::engine::Missing;
 use crate::store::StoreError;
 
 /// How long a writer waits for another one.
@@ -32,26 +31,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A history in a file.
 #[derive(Debug)]
-pub struct Sqlite {
+pub(crate) struct Sqlite {
     connection: Connection,
     path: PathBuf,
 }
 
-/// Whether a history that is not there is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// It is made, with its folder.
-    Make,
-    /// It is an error.
-    Refuse,
-}
-
 impl Sqlite {
-    /// Opens the history at `path`.
-    ///
-    /// A folder `.unflake` that has to be made for it gets a `.gitignore` of its own, so that nobody commits
-    /// a history by accident.
-    pub fn open(path: &Path, missing: Missing) -> Result<Self, StoreError> {
+    /// Opens the history at `path`, also where it can only be read.
+    pub(crate) fn open(path: &Path, missing: Missing) -> Result<Self, StoreError> {
         if !path.exists() {
             if missing == Missing::Refuse {
                 let path = path.to_owned();
@@ -83,7 +70,7 @@ impl Sqlite {
 
     fn connect_to_read(path: &Path) -> Result<Self, StoreError> {
         let trouble = |error| translate(path, error);
-        if first::is_unfinished(path) {
+        if append::first::is_unfinished(path) {
             return Err(StoreError::Open {
                 path: path.to_owned(),
                 source:
@@ -100,15 +87,6 @@ impl Sqlite {
             connection,
             path: path.to_owned(),
         })
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn trouble(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
-        |error| translate(&self.path, error)
     }
 }
 

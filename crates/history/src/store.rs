@@ -1,27 +1,78 @@
 //! What a history must be able to do, wherever it is kept.
 
+pub mod evidence;
+pub mod folder;
+pub mod kept;
+pub mod source;
+
+use std::collections::HashMap;
+use std::fmt::Debug;
 use std::path::PathBuf;
 
-use crate::batch::Batch;
+use self::evidence::{Evidence, Question};
+use self::folder::{Left, PassedRun};
+use self::kept::{Extent, KeptFailure, KeptLabel, KeptRun, Scanned, Stream};
+use self::source::{Appended, Source};
 use crate::daily::{DailyCount, FlakyRule};
 use crate::run::{Label, Provenance, TestName};
 
 /// A history of runs. Runs and labels are only ever added.
-pub trait Store {
+///
+/// Tests, streams, provenances, runs and labels have numbers, which an engine gives them and which only grow. Times are
+/// milliseconds since 1970, and both ends of a range belong to it. A source is seen as a whole or not at all, and so are the
+/// labels of one call; nothing is promised across calls, so that an engine without transactions can do it.
+pub trait Store: Debug + Send {
+    /// Where it is: for people, and to open it again.
+    fn place(&self) -> String;
+
+    /// How many bytes it takes.
+    fn bytes(&self) -> Result<u64, StoreError>;
+
+    /// Makes the questions of a server quick, where an engine has to be told so. Stores that are only filled and counted
+    /// need not pay for it.
+    fn prepare_to_serve(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Adds all runs of one source, or none of them.
     ///
     /// A source whose digest is there already is not added again. The digest is asked for when the batches
     /// have come to their end.
     fn append(&mut self, source: &mut dyn Source) -> Result<Appended, StoreError>;
 
+    /// Adds sources whose digests are known before their batches are read, each as a whole or not at all. An engine may
+    /// do it faster than one by one; after an error it is not known which of them are there.
+    fn append_all(&mut self, sources: &mut [&mut dyn Source]) -> Result<Vec<Appended>, StoreError> {
+        let sources = sources.iter_mut();
+        sources.map(|source| self.append(*source)).collect()
+    }
+
+    /// Whether a source with this digest was added.
+    fn has_import(&self, digest: &[u8; 32]) -> Result<bool, StoreError>;
+
     /// Adds labels.
     fn append_labels(&mut self, labels: &[Label]) -> Result<(), StoreError>;
+
+    /// All labels in the order in which they were added.
+    fn labels(&self) -> Result<Vec<KeptLabel>, StoreError>;
+
+    /// How far the store has grown.
+    fn extent(&self) -> Result<Extent, StoreError>;
 
     /// All tests by number.
     fn tests(&self) -> Result<Vec<(u32, TestName)>, StoreError>;
 
+    /// The test with a number.
+    fn test_by_number(&self, number: u32) -> Result<Option<TestName>, StoreError>;
+
+    /// The number of the last test that was added; 0 if there is none.
+    fn last_test(&self) -> Result<u32, StoreError>;
+
     /// All streams by number.
     fn streams(&self) -> Result<Vec<Stream>, StoreError>;
+
+    /// All provenances by number, with the numbers of their streams.
+    fn provenances(&self) -> Result<HashMap<u32, (u32, Provenance)>, StoreError>;
 
     /// Visits all counts. Those of a test come in any order of days, and a day may come in parts.
     fn visit_daily(
@@ -29,9 +80,6 @@ pub trait Store {
         rule: FlakyRule,
         visit: &mut dyn FnMut(DailyCount),
     ) -> Result<(), StoreError>;
-
-    /// One test's runs in a range of times, in the order of time: all that the page of a test shows.
-    fn runs_of(&self, tests: &[u32], from: i64, to: i64) -> Result<Vec<KeptRun>, StoreError>;
 
     /// Visits the runs that count, of some streams in a range of times: time, test, and whether it failed.
     fn visit_runs(
@@ -42,113 +90,88 @@ pub trait Store {
         visit: &mut dyn FnMut(i64, u32, bool),
     ) -> Result<(), StoreError>;
 
-    /// All labels in the order in which they were added.
-    fn labels(&self) -> Result<Vec<Label>, StoreError>;
+    /// Visits the runs that count, of some tests in a range of times: time, stream, and whether it failed. The counts of
+    /// days long past are made of them.
+    fn visit_days_of(
+        &self,
+        tests: &[u32],
+        from: i64,
+        to: i64,
+        visit: &mut dyn FnMut(i64, u32, bool),
+    ) -> Result<(), StoreError>;
+
+    /// Visits all runs after a number that count, in the order of their numbers.
+    fn scan_after(&self, number: i64, visit: &mut dyn FnMut(Scanned)) -> Result<(), StoreError>;
+
+    /// The runs of a test, which may have several numbers, in a range of times and in the order of time.
+    fn runs_of(&self, tests: &[u32], from: i64, to: i64) -> Result<Vec<KeptRun>, StoreError>;
+
+    /// The last runs of a test, the newest first.
+    fn last_runs_of(&self, tests: &[u32], most: u32) -> Result<Vec<KeptRun>, StoreError>;
+
+    /// The last failures of a test, the newest first.
+    fn failures_of(&self, tests: &[u32], most: u32) -> Result<Vec<KeptRun>, StoreError>;
+
+    /// The failures in a range of times, first runs only, in the order of time.
+    fn failures_between(&self, from: i64, to: i64) -> Result<Vec<KeptFailure>, StoreError>;
+
+    /// Which tests failed in which provenances, of first runs in a range of times.
+    fn failure_places(&self, from: i64, to: i64) -> Result<Vec<(u32, u32)>, StoreError>;
+
+    /// How many reruns of each test passed in a range of times.
+    fn passed_reruns(&self, from: i64, to: i64) -> Result<HashMap<u32, u32>, StoreError>;
 
     /// Which revisions ran in a range of times, with their first time, in the order of these.
     fn revisions(
         &self,
-        stream: &[u32],
+        streams: &[u32],
         from: i64,
         to: i64,
     ) -> Result<Vec<(String, i64)>, StoreError>;
 
     /// The mean duration of each test's runs, in seconds, over its last runs.
     fn durations(&self) -> Result<Vec<(u32, f64)>, StoreError>;
+
+    /// How a test fared in the suite's own runs at the revisions that `is_wanted`, without other changes, in the same
+    /// folder, with the same installed. `None` if there is no such run.
+    fn evidence(
+        &self,
+        question: &Question<'_>,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<Evidence>, StoreError>;
+
+    /// When a suite was first run at a revision, without other changes, in the same folder and before a time.
+    fn first_tested(
+        &self,
+        source: &str,
+        revision: &str,
+        before: i64,
+    ) -> Result<Option<i64>, StoreError>;
+
+    /// The tests that had run before a failure in its VM, in their order, reruns included. `None` if it is not known.
+    fn past_of(&self, run: i64) -> Result<Option<Vec<TestName>>, StoreError>;
+
+    /// Keeps what a run left behind in a folder of a machine. What many later runs left takes its place.
+    fn add_leftovers(&mut self, place: &str, leftovers: &[Left]) -> Result<(), StoreError>;
+
+    /// What runs left behind in a folder of a machine.
+    fn leftovers(&self, place: &str) -> Result<Vec<Left>, StoreError>;
+
+    /// Keeps the last run that passed in a folder of a project, in the place of the one before.
+    fn keep_passed(
+        &mut self,
+        project: &str,
+        source: &str,
+        run: &PassedRun,
+    ) -> Result<(), StoreError>;
+
+    /// The last run that passed in a folder of a project.
+    fn passed(&self, project: &str, source: &str) -> Result<Option<PassedRun>, StoreError>;
 }
 
 /// What tells bytes from all others.
 pub fn digest_of(bytes: &[u8]) -> [u8; 32] {
     *blake3::hash(bytes).as_bytes()
-}
-
-/// Runs that want to be added.
-pub trait Source {
-    /// The next runs; `None` when there are no more.
-    fn next_batch(&mut self) -> Option<Batch>;
-
-    /// What tells this source from all others. `Err` if it turned out that it must not be added.
-    fn digest(&mut self) -> Result<[u8; 32], Refused>;
-
-    /// What it is called.
-    fn name(&self) -> String;
-
-    /// The digest of what was installed when its tests ran, if that is known.
-    fn installed(&self) -> Option<[u8; 32]> {
-        None
-    }
-
-    /// Of what and how its tests were run, if unflake itself ran them.
-    fn conditions(&self) -> Option<Conditions> {
-        None
-    }
-}
-
-/// Of what and how unflake ran tests. Failures of such runs have fingerprints.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Conditions {
-    /// The name of the repository, for people: revisions tell projects apart by themselves.
-    pub project: String,
-    /// In how many VMs the suite ran.
-    pub jobs: u32,
-    /// The seed of Python's hashes, if the user fixed it.
-    pub hash_seed: Option<String>,
-}
-
-/// The source could not be read to its end, so nothing of it is added. It knows why itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused;
-
-/// What came of adding a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Appended {
-    /// All its runs are there now.
-    Added {
-        /// How many.
-        runs: u64,
-    },
-    /// They had been there before.
-    Known,
-    /// The source could not be read to its end: nothing was added.
-    Refused,
-}
-
-/// A branch and a release.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stream {
-    /// Its number in the store.
-    pub number: u32,
-    /// May be empty.
-    pub branch: String,
-    /// May be empty.
-    pub release: String,
-}
-
-/// A run as it is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptRun {
-    /// Its number.
-    pub number: i64,
-    /// Milliseconds since 1970.
-    pub time: i64,
-    /// The word for how it ended.
-    pub outcome: String,
-    /// See [`crate::run::Row::attempt`].
-    pub attempt: u32,
-    /// Microseconds.
-    pub duration: Option<i64>,
-    /// Where it comes from.
-    pub provenance: Provenance,
-    /// What its failure has in common with others.
-    pub signature: Option<String>,
-    /// An example of such a failure.
-    pub example: Option<String>,
-    /// The bug that was filed.
-    pub bug: Option<String>,
-    /// The verdict on it.
-    pub verdict: Option<String>,
-    /// Which failure it is, if it was kept since there are fingerprints.
-    pub fingerprint: Option<String>,
 }
 
 /// Why a store does not do what it is asked.

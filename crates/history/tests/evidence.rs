@@ -7,11 +7,12 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use tempfile::TempDir;
 use unflake_history::batch::{Batch, Packer};
+use unflake_history::engine::{self, Missing};
 use unflake_history::past::{Past, VmPast};
 use unflake_history::run::{Ended, More, Provenance, Row, TestName};
-use unflake_history::sqlite::evidence::{Evidence, Question};
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::{Conditions, Refused, Source, Store, digest_of};
+use unflake_history::store::evidence::{Evidence, Question};
+use unflake_history::store::source::{Conditions, Refused, Source};
+use unflake_history::store::{Store, digest_of};
 
 const FINGERPRINT: &str = "1|failed|KeyError||'#'";
 
@@ -82,7 +83,7 @@ impl Source for Runs {
     }
 }
 
-fn add(store: &mut Sqlite, told: &[Told]) {
+fn add(store: &mut dyn Store, told: &[Told]) {
     for (number, told) in told.iter().enumerate() {
         let mut batch = None;
         let mut packer = Packer::new(|full| {
@@ -136,21 +137,21 @@ fn name(test: &str) -> TestName {
     }
 }
 
-fn new_store(folder: &TempDir) -> Sqlite {
-    Sqlite::open(&folder.path().join("history.db"), Missing::Make).unwrap()
+fn new_store(folder: &TempDir) -> Box<dyn Store> {
+    engine::open(&folder.path().join("history.db"), Missing::Make).unwrap()
 }
 
 /// What a history of some runs knows, as runs, failures and the last time.
 fn known(told: &[Told], names: &[&str]) -> Option<(u32, u32, i64)> {
     let folder = TempDir::new().unwrap();
     let mut store = new_store(&folder);
-    add(&mut store, told);
+    add(&mut *store, told);
     let told = |test: &&str| (name(test), FINGERPRINT.to_owned());
     let names: Vec<(TestName, String)> = names.iter().map(told).collect();
-    ask(&store, &names)
+    ask(&*store, &names)
 }
 
-fn ask(store: &Sqlite, names: &[(TestName, String)]) -> Option<(u32, u32, i64)> {
+fn ask(store: &dyn Store, names: &[(TestName, String)]) -> Option<(u32, u32, i64)> {
     let question = Question {
         source: "unflake",
         installed: &digest_of(b"here"),
@@ -264,12 +265,12 @@ fn under_an_old_name_the_failure_has_an_old_fingerprint() {
         fingerprint: Some(fingerprint),
         ..failed()
     };
-    add(&mut store, &[old("1|failed|E|test_old:go()|"), failed()]);
+    add(&mut *store, &[old("1|failed|E|test_old:go()|"), failed()]);
     let names = [
         (name("test_a"), "1|failed|E|test_a:go()|".to_owned()),
         (name("test_old"), "1|failed|E|test_old:go()|".to_owned()),
     ];
-    assert_eq!(ask(&store, &names), Some((2, 1, 10)));
+    assert_eq!(ask(&*store, &names), Some((2, 1, 10)));
 }
 
 #[test]
@@ -288,7 +289,7 @@ fn a_commit_was_tested_if_it_ran_without_other_changes() {
         source: "unflake in sub",
         ..at("elsewhere")
     };
-    add(&mut store, &[at("clean"), at("dirty+"), rerun, elsewhere]);
+    add(&mut *store, &[at("clean"), at("dirty+"), rerun, elsewhere]);
     let last = |revision| store.first_tested("unflake", revision, 1000).unwrap();
     assert!(last("clean").is_some());
     for other in ["dirty", "only-experiments", "elsewhere", "never"] {
@@ -315,7 +316,7 @@ fn what_ran_before_failures_is_kept_once_and_comes_back_in_its_order() {
     let after = vm.so_far();
     let with = |past: Option<Arc<Past>>| Told { past, ..failed() };
     let pasts = [Some(first), Some(late), Some(again), Some(after), None];
-    add(&mut store, &pasts.map(with));
+    add(&mut *store, &pasts.map(with));
     let lengths: Vec<Option<usize>> = (1..=5)
         .map(|run| store.past_of(run).unwrap().map(|tests| tests.len()))
         .collect();
@@ -326,7 +327,7 @@ fn what_ran_before_failures_is_kept_once_and_comes_back_in_its_order() {
         (&name("test_0"), &name("test_299"))
     );
     assert_eq!(tests[300], name("test_a"));
-    let plain = Connection::open(store.path()).unwrap();
+    let plain = Connection::open(store.place()).unwrap();
     let (pasts, conditions): (i64, String) = plain
         .query_row(
             "SELECT (SELECT count(*) FROM past), project || jobs || hash_seed FROM import LIMIT 1",

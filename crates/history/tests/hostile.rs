@@ -5,21 +5,23 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Cursor, Read};
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 use unflake_history::daily::FlakyRule;
+use unflake_history::engine::{self, Missing};
 use unflake_history::import::{FileReport, Input, Wish, import};
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::{Appended, Store, StoreError};
+use unflake_history::store::source::Appended;
+use unflake_history::store::{Store, StoreError};
 
 /// 2 February 2025, noon.
 const NOW: i64 = 1_738_497_600_000;
 
-fn open(folder: &TempDir) -> Sqlite {
-    Sqlite::open(&folder.path().join("history.db"), Missing::Make).unwrap()
+fn open(folder: &TempDir) -> Box<dyn Store> {
+    engine::open(&folder.path().join("history.db"), Missing::Make).unwrap()
 }
 
-fn take(store: &mut Sqlite, name: &str, bytes: impl Read + Send + 'static) -> FileReport {
+fn take(store: &mut dyn Store, name: &str, bytes: impl Read + Send + 'static) -> FileReport {
     let input = Input {
         name: name.to_owned(),
         written: Some(NOW - 1000),
@@ -45,7 +47,7 @@ fn a_reports_times_may_be_missing_and_those_that_cannot_be_are_left_out() {
         <testsuite timestamp='2125-01-01T00:00:00'><testcase classname='c' name='future'/></testsuite>\
         <testsuite timestamp='teatime'><testcase classname='c' name='none'/></testsuite>\
         <testsuite timestamp='2025-01-01T00:00:00'><testcase classname='c' name='nan' time='NaN'/></testsuite></testsuites>";
-    let report = take(&mut store, "r.xml", Cursor::new(xml));
+    let report = take(&mut *store, "r.xml", Cursor::new(xml));
     assert_eq!(
         *report.result.as_ref().unwrap(),
         Appended::Added { runs: 2 }
@@ -69,11 +71,11 @@ fn durations_that_are_no_numbers_are_unknown_and_the_runs_are_kept() {
         writeln!(table, "t,2025-01-01,ok,{duration}").unwrap();
     }
     writeln!(table, "t,2125-01-01,ok,1").unwrap();
-    let report = take(&mut store, "t.csv", Cursor::new(table));
+    let report = take(&mut *store, "t.csv", Cursor::new(table));
     assert_eq!(reasons(&report), [("a time in the future", 1)]);
     let lines = "{\"test\": \"t\", \"time\": \"2025-01-02\", \"verdict\": \"ok\", \"duration\": \"NaN\"}\n\
                  {\"test\": \"t\", \"time\": \"2125-01-02\", \"verdict\": \"ok\"}\n";
-    let report = take(&mut store, "t.ndjson", Cursor::new(lines));
+    let report = take(&mut *store, "t.ndjson", Cursor::new(lines));
     assert_eq!(reasons(&report), [("a time in the future", 1)]);
     let kept = store.runs_of(&[1], i64::MIN, i64::MAX).unwrap();
     let durations: Vec<Option<i64>> = kept.iter().map(|run| run.duration).collect();
@@ -96,7 +98,7 @@ fn a_bomb_of_entities_is_text_that_is_cut_and_loses_no_run() {
         "{bomb}]><testsuite timestamp='2025-01-01T00:00:00'><testcase name='a'><failure message='&e9;'>&e9;\
          </failure></testcase><testcase name='b'/></testsuite>"
     );
-    let report = take(&mut store, "r.xml", Cursor::new(xml));
+    let report = take(&mut *store, "r.xml", Cursor::new(xml));
     assert_eq!(
         *report.result.as_ref().unwrap(),
         Appended::Added { runs: 2 }
@@ -117,9 +119,9 @@ fn names_of_ten_kilobytes_and_with_control_characters_are_kept_as_they_are() {
     let xml = format!(
         "<testsuite timestamp='2025-01-01T00:00:00'><testcase name='{long}'/><testcase name='a&#27;[2J&#10;b'/></testsuite>"
     );
-    take(&mut store, "r.xml", Cursor::new(xml));
+    take(&mut *store, "r.xml", Cursor::new(xml));
     let line = "{\"test\": \"bell\\u0007\", \"time\": \"2025-01-01\", \"verdict\": \"ok\"}\n";
-    take(&mut store, "r.ndjson", Cursor::new(line));
+    take(&mut *store, "r.ndjson", Cursor::new(line));
     let names: Vec<String> = store
         .tests()
         .unwrap()
@@ -134,7 +136,7 @@ fn a_table_in_another_code_loses_the_lines_that_cannot_be_read_and_no_others() {
     let folder = TempDir::new().unwrap();
     let mut store = open(&folder);
     let latin = b"test,time,verdict\ncaf\xe9,2025-01-01,ok\nplain,2025-01-01,ok\n";
-    let report = take(&mut store, "t.csv", Cursor::new(latin.to_vec()));
+    let report = take(&mut *store, "t.csv", Cursor::new(latin.to_vec()));
     assert_eq!(
         *report.result.as_ref().unwrap(),
         Appended::Added { runs: 1 }
@@ -159,7 +161,7 @@ fn lines_without_an_end_are_passed_over() {
             .chain(endless)
             .chain(Cursor::new("\n"))
             .chain(Cursor::new(last));
-        let report = take(&mut store, name, bytes);
+        let report = take(&mut *store, name, bytes);
         assert_eq!(
             *report.result.as_ref().unwrap(),
             Appended::Added { runs: 1 },
@@ -186,7 +188,7 @@ fn a_file_that_stops_coming_adds_nothing() {
     for at in 0..50_000 {
         writeln!(table, "t{at},2025-01-01,ok").unwrap();
     }
-    let report = take(&mut store, "t.csv", Cursor::new(table).chain(Broken));
+    let report = take(&mut *store, "t.csv", Cursor::new(table).chain(Broken));
     let error = report.result.unwrap_err().to_string();
     assert!(error.contains("the disk is gone"), "{error}");
     assert!(store.tests().unwrap().is_empty());
@@ -200,8 +202,8 @@ fn a_store_whose_pages_are_damaged_is_named_and_nothing_is_made_up() {
     for at in 0..60_000 {
         writeln!(table, "t{},2025-01-01,ok", at % 500).unwrap();
     }
-    take(&mut store, "t.csv", Cursor::new(table));
-    let path = store.path().to_owned();
+    take(&mut *store, "t.csv", Cursor::new(table));
+    let path = PathBuf::from(store.place());
     drop(store);
     let whole = fs::read(&path).unwrap();
     // Everything after the page that says what the file is; then each eighth of the file by itself.
@@ -213,7 +215,7 @@ fn a_store_whose_pages_are_damaged_is_named_and_nothing_is_made_up() {
         damaged[span].fill(0xa5);
         fs::write(&path, &damaged).unwrap();
         let mut runs = 0;
-        let read = Sqlite::open(&path, Missing::Refuse).and_then(|store| {
+        let read = engine::open(&path, Missing::Refuse).and_then(|store| {
             store.tests()?;
             store.visit_daily(FlakyRule::Bug, &mut |count| runs += u64::from(count.runs))
         });

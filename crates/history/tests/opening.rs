@@ -7,18 +7,18 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
+use unflake_history::engine::{self, Missing};
 use unflake_history::run::TestName;
-use unflake_history::sqlite::evidence::Question;
-use unflake_history::sqlite::leftovers::Left;
-use unflake_history::sqlite::passed::{PassedFile, PassedRun};
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::{Store, StoreError, digest_of};
+use unflake_history::store::evidence::Question;
+use unflake_history::store::folder::Left;
+use unflake_history::store::folder::{PassedFile, PassedRun};
+use unflake_history::store::{StoreError, digest_of};
 
 #[test]
 fn a_store_that_is_missing_newer_foreign_or_damaged_is_named() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("history.db");
-    let open = |path: &Path| Sqlite::open(path, Missing::Refuse).unwrap_err();
+    let open = |path: &Path| engine::open(path, Missing::Refuse).unwrap_err();
     assert!(matches!(open(&path), StoreError::Missing { .. }));
     fs::write(
         &path,
@@ -32,7 +32,7 @@ fn a_store_that_is_missing_newer_foreign_or_damaged_is_named() {
     drop(foreign);
     assert!(matches!(open(&path), StoreError::Damaged { .. }));
     fs::remove_file(&path).unwrap();
-    drop(Sqlite::open(&path, Missing::Make).unwrap());
+    drop(engine::open(&path, Missing::Make).unwrap());
     let newer = Connection::open(&path).unwrap();
     newer.pragma_update(None, "user_version", 9).unwrap();
     drop(newer);
@@ -43,7 +43,7 @@ fn a_store_that_is_missing_newer_foreign_or_damaged_is_named() {
 fn a_store_of_the_first_version_is_brought_to_this_one_with_all_that_it_has() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("history.db");
-    drop(Sqlite::open(&path, Missing::Make).unwrap());
+    drop(engine::open(&path, Missing::Make).unwrap());
     let old = Connection::open(&path).unwrap();
     to_version_2(&old);
     old.execute_batch(
@@ -55,11 +55,16 @@ fn a_store_of_the_first_version_is_brought_to_this_one_with_all_that_it_has() {
     )
     .unwrap();
     drop(old);
-    let store = Sqlite::open(&path, Missing::Refuse).unwrap();
+    let store = engine::open(&path, Missing::Refuse).unwrap();
     assert_eq!(store.tests().unwrap().len(), 1);
     // Nobody knows what was installed then.
-    let passes = store.passes_at("unflake", "abc", &digest_of(b"")).unwrap();
-    assert_eq!(passes, []);
+    let question = Question {
+        source: "unflake",
+        installed: &digest_of(b""),
+        names: &[(kept_name(), String::new())],
+        before: 100,
+    };
+    assert_eq!(store.evidence(&question, &|_| true).unwrap(), None);
     drop(store);
     assert_eq!(version(&path), 4);
 }
@@ -93,7 +98,7 @@ fn version(path: &Path) -> i64 {
 
 /// A store of version 2 with a failure in it.
 fn old_store(path: &Path) {
-    drop(Sqlite::open(path, Missing::Make).unwrap());
+    drop(engine::open(path, Missing::Make).unwrap());
     let old = Connection::open(path).unwrap();
     to_version_2(&old);
     old.execute_batch(
@@ -114,7 +119,7 @@ fn a_store_of_the_second_version_is_brought_to_this_one_and_its_failures_stay_as
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("history.db");
     old_store(&path);
-    let store = Sqlite::open(&path, Missing::Refuse).unwrap();
+    let store = engine::open(&path, Missing::Refuse).unwrap();
     let kept = store.runs_of(&[1], i64::MIN, i64::MAX).unwrap();
     assert_eq!(kept[0].signature.as_deref(), Some("assert # == #"));
     assert_eq!(kept[0].fingerprint, None);
@@ -146,13 +151,13 @@ fn a_store_of_the_second_version_is_brought_to_this_one_and_its_failures_stay_as
 fn a_store_of_the_third_version_is_brought_to_this_one() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("history.db");
-    drop(Sqlite::open(&path, Missing::Make).unwrap());
+    drop(engine::open(&path, Missing::Make).unwrap());
     let old = Connection::open(&path).unwrap();
     to_version_3(&old);
     old.execute("INSERT INTO test VALUES (1, 'test_a', 0, 1)", [])
         .unwrap();
     drop(old);
-    let mut store = Sqlite::open(&path, Missing::Refuse).unwrap();
+    let mut store = engine::open(&path, Missing::Refuse).unwrap();
     assert_eq!(store.tests().unwrap().len(), 1);
     assert_eq!(store.leftovers("here").unwrap(), []);
     let left = Left {
@@ -198,7 +203,7 @@ fn kept_name() -> TestName {
 fn a_folder_of_ours_is_kept_out_of_repositories() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join(".unflake/history.db");
-    drop(Sqlite::open(&path, Missing::Make).unwrap());
+    drop(engine::open(&path, Missing::Make).unwrap());
     let ignored = fs::read_to_string(folder.path().join(".unflake/.gitignore")).unwrap();
     assert!(ignored.ends_with("\n*\n"));
 }

@@ -12,10 +12,12 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use tempfile::TempDir;
 use unflake_history::daily::FlakyRule;
+use unflake_history::engine::{self, Missing};
 use unflake_history::import::{FileReport, Input, Wish, import};
 use unflake_history::run::{Label, TestName};
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::{Appended, Store};
+use unflake_history::store::Store;
+use unflake_history::store::kept::KeptLabel;
+use unflake_history::store::source::Appended;
 
 /// 1 January 2026, in milliseconds.
 const NOW: i64 = 1_767_225_600_000;
@@ -35,7 +37,7 @@ fn input(name: &str, text: &str) -> Input {
     }
 }
 
-fn take(store: &mut Sqlite, name: &str, text: &str) -> FileReport {
+fn take(store: &mut dyn Store, name: &str, text: &str) -> FileReport {
     import(store, input(name, text), &wish()).unwrap()
 }
 
@@ -46,12 +48,12 @@ fn runs(report: &FileReport) -> u64 {
     }
 }
 
-fn new_store(folder: &TempDir) -> Sqlite {
-    Sqlite::open(&folder.path().join("history.db"), Missing::Make).unwrap()
+fn new_store(folder: &TempDir) -> Box<dyn Store> {
+    engine::open(&folder.path().join("history.db"), Missing::Make).unwrap()
 }
 
 /// All counts by test name, day, branch and release: runs, failures, flaky failures.
-fn counts(store: &Sqlite, rule: FlakyRule) -> BTreeMap<(String, i32, String), (u32, u32, u32)> {
+fn counts(store: &dyn Store, rule: FlakyRule) -> BTreeMap<(String, i32, String), (u32, u32, u32)> {
     let names: BTreeMap<u32, TestName> = store.tests().unwrap().into_iter().collect();
     let streams = store.streams().unwrap();
     let mut counts = BTreeMap::new();
@@ -85,8 +87,8 @@ b,2025-01-02,ok,B,
 fn a_table_is_counted_by_test_day_and_release() {
     let folder = TempDir::new().unwrap();
     let mut store = new_store(&folder);
-    assert_eq!(runs(&take(&mut store, "t.csv", TABLE)), 5);
-    let counts = counts(&store, FlakyRule::Bug);
+    assert_eq!(runs(&take(&mut *store, "t.csv", TABLE)), 5);
+    let counts = counts(&*store, FlakyRule::Bug);
     let key = |test: &str, day, release: &str| (test.to_owned(), day, format!("/{release}"));
     assert_eq!(counts[&key("a", 20_089, "A")], (3, 2, 1));
     assert_eq!(counts[&key("b", 20_090, "B")], (1, 0, 0));
@@ -97,12 +99,12 @@ fn a_table_is_counted_by_test_day_and_release() {
 fn the_same_file_counts_once_and_another_one_with_the_same_runs_again() {
     let folder = TempDir::new().unwrap();
     let mut store = new_store(&folder);
-    take(&mut store, "t.csv", TABLE);
-    let again = take(&mut store, "renamed.csv", TABLE);
+    take(&mut *store, "t.csv", TABLE);
+    let again = take(&mut *store, "renamed.csv", TABLE);
     assert_eq!(*again.result.as_ref().unwrap(), Appended::Known);
     let mut elsewhere = wish();
     elsewhere.provenance.job = "nightly".to_owned();
-    let other = import(&mut store, input("t.csv", TABLE), &elsewhere).unwrap();
+    let other = import(&mut *store, input("t.csv", TABLE), &elsewhere).unwrap();
     assert_eq!(runs(&other), 5, "of another job it is another report");
 }
 
@@ -117,7 +119,7 @@ fn what_cannot_be_used_is_counted_with_its_reason_and_the_rest_is_taken() {
          a,2025-01-01,,1\na,2025-01-01,maybe,1\na,2025-01-01\n{long},2025-01-01,ok,1\n\
          {name},2025-01-01,ok,NaN\na,2025-01-01,ok,-3\n"
     );
-    let report = take(&mut store, "t.csv", &text);
+    let report = take(&mut *store, "t.csv", &text);
     assert_eq!(runs(&report), 2);
     let reasons: Vec<(&str, u64, &str)> = report
         .skips
@@ -163,7 +165,7 @@ fn a_broken_file_adds_nothing_and_others_are_not_lost() {
             "there is no run in it that can be used",
         ),
     ] {
-        let report = take(&mut store, name, text);
+        let report = take(&mut *store, name, text);
         let error = report.result.unwrap_err().to_string();
         assert!(error.contains(complaint), "{name}: {error}");
     }
@@ -173,13 +175,13 @@ fn a_broken_file_adds_nothing_and_others_are_not_lost() {
         written: None,
         bytes: Box::new(Cursor::new(wide)),
     };
-    let error = import(&mut store, wide, &wish())
+    let error = import(&mut *store, wide, &wish())
         .unwrap()
         .result
         .unwrap_err();
     assert!(error.to_string().contains("UTF-16"), "{error}");
-    assert!(counts(&store, FlakyRule::Bug).is_empty());
-    assert_eq!(runs(&take(&mut store, "t.csv", TABLE)), 5);
+    assert!(counts(&*store, FlakyRule::Bug).is_empty());
+    assert_eq!(runs(&take(&mut *store, "t.csv", TABLE)), 5);
 }
 
 #[test]
@@ -188,7 +190,7 @@ fn entities_are_not_expanded() {
     let mut store = new_store(&folder);
     let bomb = r#"<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>
         <testsuite name="s"><testcase classname="c" name="&b;"/></testsuite>"#;
-    take(&mut store, "bomb.xml", bomb);
+    take(&mut *store, "bomb.xml", bomb);
     let tests = store.tests().unwrap();
     assert!(
         tests.iter().all(|(_, test)| test.name.len() < 10),
@@ -204,8 +206,8 @@ fn every_attempt_of_a_report_is_kept_and_the_first_one_counts() {
         <testcase classname="c" name="flaky" time="0.5"><flakyFailure message="boom 17" type="E"/></testcase>
         <testcase classname="c" name="broken"><failure message="bad"/><rerunFailure message="bad"/></testcase>
         <testcase classname="c" name="fine" time="NaN"/></testsuite></testsuites>"#;
-    assert_eq!(runs(&take(&mut store, "r.xml", xml)), 5);
-    let counts = counts(&store, FlakyRule::Verdict);
+    assert_eq!(runs(&take(&mut *store, "r.xml", xml)), 5);
+    let counts = counts(&*store, FlakyRule::Verdict);
     let of = |test: &str| counts[&(test.to_owned(), 20_089, "/".to_owned())];
     assert_eq!(of("c.flaky"), (1, 1, 1));
     assert_eq!(of("c.broken"), (1, 1, 0));
@@ -222,8 +224,8 @@ fn by_revision_a_failure_is_flaky_if_the_test_passed_there_too() {
     let mut store = new_store(&folder);
     let table = "test,time,verdict,revision\na,2025-01-01,failed,r1\na,2025-01-02,passed,r1\n\
                  a,2025-01-03,failed,r2\na,2025-01-04,passed,r3\nb,2025-01-05,failed,r4+\nb,2025-01-05,passed,r4+\n";
-    take(&mut store, "t.csv", table);
-    let found = counts(&store, FlakyRule::Revision);
+    take(&mut *store, "t.csv", table);
+    let found = counts(&*store, FlakyRule::Revision);
     let flaky: Vec<u32> = found.values().map(|(_, _, flaky)| *flaky).collect();
     assert_eq!(flaky, [1, 0, 0, 0, 0], "{found:?}");
 }
@@ -234,7 +236,7 @@ fn json_lines_are_read_and_bad_lines_left_out() {
     let mut store = new_store(&folder);
     let text = "{\"test\": \"a\", \"time\": 1735725600, \"result\": \"PASS\", \"duration\": 0.5}\n\n{]\n\
                 {\"Test Name\": \"a\", \"time\": \"2025-01-01\", \"outcome\": \"fail\", \"message\": \"x 5\"}\n[1]\n";
-    let report = take(&mut store, "t.ndjson", text);
+    let report = take(&mut *store, "t.ndjson", text);
     assert_eq!((runs(&report), report.skips.total()), (2, 2));
 }
 
@@ -250,14 +252,14 @@ fn many_runs_are_counted_in_blocks_as_the_view_counts_them() {
         let (test, release) = (at % 113, at % 3);
         writeln!(table, "t{test},{time},{verdict},R{release},{bug}").unwrap();
     }
-    take(&mut store, "large.csv", &table);
-    take(&mut store, "small.csv", TABLE);
-    let ours: u64 = counts(&store, FlakyRule::Bug)
+    take(&mut *store, "large.csv", &table);
+    take(&mut *store, "small.csv", TABLE);
+    let ours: u64 = counts(&*store, FlakyRule::Bug)
         .values()
         .map(|(runs, _, _)| u64::from(*runs))
         .sum();
     assert_eq!(ours, 60_004);
-    let plain = Connection::open(store.path()).unwrap();
+    let plain = Connection::open(store.place()).unwrap();
     let blocks: i64 = plain
         .query_row("SELECT count(*) FROM block", [], |row| row.get(0))
         .unwrap();
@@ -274,7 +276,7 @@ fn many_runs_are_counted_in_blocks_as_the_view_counts_them() {
         .unwrap()
         .map(Result::unwrap)
         .collect();
-    assert_eq!(counts(&store, FlakyRule::Bug), theirs);
+    assert_eq!(counts(&*store, FlakyRule::Bug), theirs);
 }
 
 #[test]
@@ -282,11 +284,11 @@ fn several_writers_at_once_lose_nothing() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("history.db");
     let write = |writer: usize, path: &Path| {
-        let mut store = Sqlite::open(path, Missing::Make).unwrap();
+        let mut store = engine::open(path, Missing::Make).unwrap();
         for file in 0..10 {
             let table =
                 format!("test,time,verdict\nw{writer}f{file},2025-01-01,ok\nall,2025-01-01,ok\n");
-            assert_eq!(runs(&take(&mut store, "t.csv", &table)), 2);
+            assert_eq!(runs(&take(&mut *store, "t.csv", &table)), 2);
         }
     };
     thread::scope(|scope| {
@@ -295,8 +297,8 @@ fn several_writers_at_once_lose_nothing() {
             scope.spawn(move || write(writer, path));
         }
     });
-    let store = Sqlite::open(&path, Missing::Refuse).unwrap();
-    let counts = counts(&store, FlakyRule::Bug);
+    let store = engine::open(&path, Missing::Refuse).unwrap();
+    let counts = counts(&*store, FlakyRule::Bug);
     assert_eq!(counts.len(), 41);
     assert_eq!(counts[&("all".to_owned(), 20_089, "/".to_owned())].0, 40);
 }
@@ -319,7 +321,30 @@ fn labels_are_kept_in_their_order() {
     };
     let labels = [label("quarantined"), label("resolved")];
     store.append_labels(&labels).unwrap();
-    assert_eq!(store.labels().unwrap(), labels);
+    let kept = store.labels().unwrap();
+    let kinds: Vec<&str> = kept.iter().map(|label| label.kind.as_str()).collect();
+    assert_eq!(kinds, ["quarantined", "resolved"]);
+    let test = store.test_by_number(kept[0].test).unwrap();
+    assert_eq!(test.as_ref(), Some(&labels[0].test));
+    let KeptLabel {
+        time,
+        test: _,
+        run,
+        kind,
+        value,
+        author,
+    } = &kept[0];
+    let [added, _] = &labels;
+    assert_eq!(
+        (time, run, kind, value, author),
+        (
+            &added.time,
+            &added.run,
+            &added.kind,
+            &added.value,
+            &added.author
+        )
+    );
 }
 
 proptest! {
@@ -345,9 +370,9 @@ proptest! {
             for (number, part) in files.iter().enumerate() {
                 let mut wish = wish();
                 wish.provenance.job = number.to_string();
-                import(&mut store, input("t.csv", &file(part)), &wish).unwrap();
+                import(&mut *store, input("t.csv", &file(part)), &wish).unwrap();
             }
-            found.push(counts(&store, FlakyRule::Evidence));
+            found.push(counts(&*store, FlakyRule::Evidence));
         }
         prop_assert_eq!(&found[0], &found[1]);
         prop_assert_eq!(&found[0], &found[2]);

@@ -9,10 +9,10 @@ use unflake_core::test::TestId;
 use unflake_driver::blame::memory::{AskedFailure, LastPass, Memory, Recollection};
 use unflake_driver::git::clutter::Leftover;
 use unflake_history::dates;
+use unflake_history::engine::{self, Missing};
 use unflake_history::run::TestName;
-use unflake_history::sqlite::evidence::Question;
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::StoreError;
+use unflake_history::store::evidence::Question;
+use unflake_history::store::{Store, StoreError};
 
 use super::own_files::{OwnFiles, left_behind};
 use super::whence;
@@ -40,8 +40,8 @@ impl History {
         }
     }
 
-    fn open(&self) -> Result<Sqlite, StoreError> {
-        Sqlite::open(self.own.store.as_std_path(), Missing::Refuse)
+    fn open(&self) -> Result<Box<dyn Store>, StoreError> {
+        engine::open(self.own.store.as_std_path(), Missing::Refuse)
     }
 
     fn read_known(&self, asked: &AskedFailure<'_>) -> Result<Option<Known>, StoreError> {
@@ -210,7 +210,7 @@ mod tests {
         );
         assert_eq!(known("b", "KeyError: 'k7'", &[], i64::MAX), None);
         assert_eq!(known("b", "KeyError: 'k7'", &installed, 0), None);
-        let store = Sqlite::open(path.as_std_path(), Missing::Refuse).unwrap();
+        let store = engine::open(path.as_std_path(), Missing::Refuse).unwrap();
         let past = store.past_of(2).unwrap().unwrap();
         assert_eq!(
             past.iter()

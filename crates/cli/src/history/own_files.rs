@@ -11,9 +11,8 @@ use unflake_driver::files::snapshot::{FileState, Snapshot, States};
 use unflake_driver::git::clutter::{Clutter, Leftover};
 use unflake_driver::git::repository::Repository;
 use unflake_history::dates;
-use unflake_history::sqlite::leftovers::Left;
-use unflake_history::sqlite::passed::{PassedFile, PassedRun};
-use unflake_history::sqlite::{Missing, Sqlite};
+use unflake_history::engine::{self, Missing};
+use unflake_history::store::folder::{Left, PassedFile, PassedRun};
 use unflake_history::store::{StoreError, digest_of};
 
 use super::whence;
@@ -73,7 +72,7 @@ impl OwnFiles {
         let left = Clutter::new(&root, &self.reports, Some(self.began));
         let left = left.left_behind(&root, ended.checked_sub(TICK).unwrap_or(ended));
         let left: Vec<Left> = left.into_iter().map(to_left).collect();
-        let mut store = Sqlite::open(self.store.as_std_path(), Missing::Make)?;
+        let mut store = engine::open(self.store.as_std_path(), Missing::Make)?;
         store.add_leftovers(&place(&root), &left)
     }
 
@@ -112,7 +111,7 @@ impl OwnFiles {
             tests: names.collect(),
             files: files.collect(),
         };
-        let mut store = Sqlite::open(self.store.as_std_path(), Missing::Make)?;
+        let mut store = engine::open(self.store.as_std_path(), Missing::Make)?;
         store.keep_passed(
             &whence::project(&self.folder),
             &whence::source(&self.folder),
@@ -148,7 +147,7 @@ impl OwnFiles {
 
     fn last_passed(&self) -> Option<PassedRun> {
         // Without a history that can be read, nothing is known.
-        let store = Sqlite::open(self.store.as_std_path(), Missing::Refuse).ok()?;
+        let store = engine::open(self.store.as_std_path(), Missing::Refuse).ok()?;
         let (project, source) = (whence::project(&self.folder), whence::source(&self.folder));
         store.passed(&project, &source).ok()?
     }
@@ -168,7 +167,7 @@ fn states(run: &PassedRun) -> States {
 
 /// What runs left behind in the work tree at `root`, by the history at `store`. Without one, nothing is excused.
 pub(crate) fn left_behind(store: &Utf8Path, root: &Utf8Path) -> Vec<Leftover> {
-    let left = Sqlite::open(store.as_std_path(), Missing::Refuse)
+    let left = engine::open(store.as_std_path(), Missing::Refuse)
         .and_then(|store| store.leftovers(&place(root)))
         .unwrap_or_default();
     let to_time = |nanoseconds: i64| {

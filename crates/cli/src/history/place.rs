@@ -4,10 +4,11 @@ use std::env;
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
-use unflake_history::sqlite::{Missing, Sqlite};
+use unflake_history::engine::{self, Missing};
+use unflake_history::store::Store;
 
 use crate::config::Config;
-use crate::explain::Trouble;
+use crate::view::explain::Trouble;
 
 /// The history's place in a project.
 const DEFAULT: &str = ".unflake/history.db";
@@ -44,9 +45,9 @@ pub(crate) fn open(
     typed: Option<&Utf8Path>,
     config: Option<&Utf8Path>,
     missing: Missing,
-) -> anyhow::Result<(Sqlite, Config)> {
+) -> anyhow::Result<(Box<dyn Store>, Config)> {
     let folder = here()?;
     let (config, config_path) = Config::load(config, &folder)?;
     let path = find(typed, &folder, &config, config_path.as_deref());
-    Ok((Sqlite::open(path.as_std_path(), missing)?, config))
+    Ok((engine::open(path.as_std_path(), missing)?, config))
 }

@@ -15,10 +15,11 @@ use unflake_core::trial::{Rung, Trial, VmId};
 use unflake_driver::git::difference::Readers;
 use unflake_history::batch::{Batch, Packer};
 use unflake_history::dates;
+use unflake_history::engine::{self, Missing};
 use unflake_history::past::VmPast;
 use unflake_history::run::{Ended, More, Provenance, Row, TestName};
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::{Conditions, Refused, Source, Store, StoreError, digest_of};
+use unflake_history::store::source::{Conditions, Refused, Source};
+use unflake_history::store::{Store, StoreError, digest_of};
 
 use super::own_files::OwnFiles;
 use super::whence::{self, Code};
@@ -35,7 +36,7 @@ const MESSAGE: usize = 2000;
 pub(crate) struct Recorder {
     own: OwnFiles,
     pass: WholePass,
-    store: Option<Sqlite>,
+    store: Option<Box<dyn Store>>,
     /// Git is asked while the tests already run.
     asking: Option<JoinHandle<(Code, String)>>,
     readers: Readers,
@@ -244,7 +245,7 @@ impl Recorder {
 
     fn try_write(&mut self) -> Result<(), StoreError> {
         if self.store.is_none() {
-            self.store = Some(Sqlite::open(self.own.store.as_std_path(), Missing::Make)?);
+            self.store = Some(engine::open(self.own.store.as_std_path(), Missing::Make)?);
         }
         let mut batches = Vec::new();
         let mut packer = Packer::new(|batch| {

@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use crate::explain::Trouble;
+use crate::view::explain::Trouble;
 
 /// A build tool: its name, its files, and how its tests write the reports that `record` reads.
 struct Tool {

@@ -4,8 +4,8 @@ use camino::Utf8Path;
 use unflake_core::policy::{FlakyResult, NotKnownResult, Policy, PreExistingResult};
 
 use super::bad_value;
-use crate::args::{FlakyArg, ForgiveArg, ResultArgs};
 use crate::config::{ConfigError, RunConfig};
+use crate::flags::args::{FlakyArg, ForgiveArg, ResultArgs};
 
 /// The policy of a run. A flag beats the file.
 pub(super) fn read(

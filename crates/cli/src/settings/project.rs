@@ -15,9 +15,9 @@ use unflake_driver::framework::pytest::hash_seed::HashSeed;
 use unflake_driver::framework::pytest::interpreter::find_interpreter;
 
 use super::{bad_value, other_builds};
-use crate::args::{FrameworkArg, ProjectArgs};
 use crate::config::Config;
-use crate::explain::Trouble;
+use crate::flags::args::{FrameworkArg, ProjectArgs};
+use crate::view::explain::Trouble;
 
 /// A project, its configuration, and where that is written.
 pub(super) type Found = (Vec<Project>, Config, Option<Utf8PathBuf>);

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use unflake_history::sqlite::{Missing, Sqlite};
-use unflake_history::store::Store;
+use unflake_history::engine::{self, Missing};
 
 use crate::project::{Project, Python, Run};
 
@@ -67,7 +66,7 @@ fn a_run_is_in_the_history_with_every_attempt_and_its_verdict() {
         (&1.into(), &1.into())
     );
     let path = project.path().join(".unflake/history.db");
-    let store = Sqlite::open(&path, Missing::Refuse).unwrap();
+    let store = engine::open(&path, Missing::Refuse).unwrap();
     let tests = store.tests().unwrap();
     let flaky = tests.iter().find(|(_, test)| test.name.ends_with("flaky"));
     let runs = store.runs_of(&[flaky.unwrap().0], i64::MIN, i64::MAX);

@@ -2,8 +2,8 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use crate::guard::Who;
-use crate::tokens::Role;
+use crate::http::guard::Who;
+use crate::http::tokens::Role;
 
 /// The pages that can be gone to from everywhere.
 const PAGES: [(&str, &str); 5] = [

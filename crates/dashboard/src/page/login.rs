@@ -1,26 +1,24 @@
 //! Signing in with a token, and out again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::extract::{Form, State};
+use axum::extract::State;
 use axum::http::header::{HeaderMap, SET_COOKIE};
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
-use crate::api::Asked;
 use crate::app::App;
-use crate::guard::Who;
-use crate::session;
+use crate::http::answer::{Page, go_to};
+use crate::http::body::Filled;
+use crate::http::guard::{Asked, Who};
+use crate::http::problem::Problem;
+use crate::http::session;
 
-type Fields = Form<BTreeMap<String, String>>;
-
-pub(crate) async fn show(Asked(who): Asked) -> Response {
-    answer::html(StatusCode::OK, page(&who, None))
+pub(crate) async fn show(Asked(who): Asked) -> Page {
+    Page(page(&who, None))
 }
 
 pub(crate) fn page(who: &Who, trouble: Option<&str>) -> Markup {
@@ -43,38 +41,31 @@ pub(crate) async fn enter(
     State(app): State<Arc<App>>,
     Asked(who): Asked,
     headers: HeaderMap,
-    Form(fields): Fields,
-) -> Response {
-    let field = |name: &str| fields.get(name).map(|text| text.trim()).unwrap_or_default();
-    if let Err(problem) = who.check_form(field("word")) {
-        return answer::refuse(&problem, false, &who);
-    }
+    Filled(fields): Filled,
+) -> Result<Response, Problem> {
+    who.check_form(fields.raw("word"))?;
     let file = app.options.tokens.as_ref();
-    let Some(token) = file.and_then(|file| file.find(field("token"))) else {
-        let page = page(
-            &who,
-            Some("This token is not known here, or it was revoked."),
-        );
-        return answer::html(StatusCode::FORBIDDEN, page);
+    let Some(token) = file.and_then(|file| file.find(fields.raw("token"))) else {
+        let trouble = "This token is not known here, or it was revoked.";
+        let page = Page(page(&who, Some(trouble)));
+        return Ok((StatusCode::FORBIDDEN, page).into_response());
     };
     let session = app.sessions.open(Some(&token.hash));
     let is_secure = headers
         .get("x-forwarded-proto")
         .is_some_and(|value| value == "https");
-    let mut response = answer::go_to("/");
-    if let Ok(value) = HeaderValue::from_str(&session::to_header(&session, is_secure)) {
-        response.headers_mut().insert(SET_COOKIE, value);
-    }
-    response
+    Ok(go_on("/", &session::to_header(&session, is_secure)))
 }
 
-pub(crate) async fn end(Asked(who): Asked, Form(fields): Fields) -> Response {
-    let word = fields.get("word").map(String::as_str).unwrap_or_default();
-    if let Err(problem) = who.check_form(word) {
-        return answer::refuse(&problem, false, &who);
-    }
-    let mut response = answer::go_to("/login");
-    if let Ok(value) = HeaderValue::from_str(&session::to_end()) {
+pub(crate) async fn end(Asked(who): Asked, Filled(fields): Filled) -> Result<Response, Problem> {
+    who.check_form(fields.raw("word"))?;
+    Ok(go_on("/login", &session::to_end()))
+}
+
+/// Sends a browser on with another cookie.
+fn go_on(path: &str, cookie: &str) -> Response {
+    let mut response = go_to(path);
+    if let Ok(value) = HeaderValue::from_str(cookie) {
         response.headers_mut().insert(SET_COOKIE, value);
     }
     response

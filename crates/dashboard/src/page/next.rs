@@ -3,29 +3,20 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use maud::{Markup, html};
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
-use crate::api::Asked;
 use crate::app::App;
-use crate::guard::Who;
-use crate::next::{Next, Row};
-use crate::tokens::Role;
-use crate::words;
+use crate::board::next::{Next, Row};
+use crate::http::answer::Page;
+use crate::http::guard::{Asked, Who};
+use crate::http::problem::Problem;
+use crate::page::words;
 
-pub(crate) async fn show(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
-    let found = async {
-        who.need(Role::Read)?;
-        app.ask(|_, _, snapshot| Ok(Next::read(snapshot))).await
-    };
-    match found.await {
-        Ok(found) => answer::html(StatusCode::OK, page(&who, &found)),
-        Err(problem) => answer::refuse(&problem, false, &who),
-    }
+pub(crate) async fn show(State(app): State<Arc<App>>, Asked(who): Asked) -> Result<Page, Problem> {
+    let found = app.ask(|board| Ok(board.next()));
+    Ok(Page(page(&who, &found.await?)))
 }
 
 fn page(who: &Who, next: &Next) -> Markup {

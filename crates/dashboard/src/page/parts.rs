@@ -2,8 +2,8 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::guard::Who;
-use crate::words;
+use crate::http::guard::Who;
+use crate::page::words;
 
 /// The word that forms carry.
 pub(crate) fn form_word(who: &Who) -> Markup {

@@ -3,32 +3,25 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use maud::{Markup, html};
+use unflake_history::dates;
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
-use crate::api::{Asked, read_quarantine};
 use crate::app::App;
-use crate::guard::Who;
-use crate::quarantine::{Quarantine, Resident};
-use crate::tokens::Role;
-use crate::words;
+use crate::board::quarantine::{Quarantine, Resident};
+use crate::http::answer::Page;
+use crate::http::guard::{Asked, Who};
+use crate::http::problem::Problem;
+use crate::http::tokens::Role;
+use crate::page::words;
 
 /// So many of those that have left are shown.
 const LEFT: usize = 50;
 
-pub(crate) async fn show(State(app): State<Arc<App>>, Asked(who): Asked) -> Response {
-    let found = async {
-        who.need(Role::Read)?;
-        read_quarantine(&app).await
-    };
-    match found.await {
-        Ok(found) => answer::html(StatusCode::OK, page(&who, &found)),
-        Err(problem) => answer::refuse(&problem, false, &who),
-    }
+pub(crate) async fn show(State(app): State<Arc<App>>, Asked(who): Asked) -> Result<Page, Problem> {
+    let found = app.ask(|board| board.quarantine(dates::now()));
+    Ok(Page(page(&who, &found.await?)))
 }
 
 fn page(who: &Who, found: &Quarantine) -> Markup {

@@ -1,46 +1,29 @@
 //! The page of the suite, or of a release.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::State;
 use maud::{Markup, PreEscaped, html};
 use unflake_core::chart::svg;
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
-use crate::api::Asked;
 use crate::app::App;
-use crate::guard::Who;
-use crate::problem::Problem;
-use crate::query::Fields;
-use crate::suite::Suite;
-use crate::tokens::Role;
-use crate::words;
+use crate::board::suite::Suite;
+use crate::http::answer::Page;
+use crate::http::guard::{Asked, Who};
+use crate::http::problem::Problem;
+use crate::http::query::Fields;
+use crate::page::words;
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     Asked(who): Asked,
-    Query(fields): Query<BTreeMap<String, String>>,
-) -> Response {
-    let found = async {
-        who.need(Role::Read)?;
-        let release = Fields(fields).text("release")?.map(ToOwned::to_owned);
-        app.ask(move |app, store, snapshot| {
-            let found =
-                app.suites
-                    .read(store, snapshot, &app.options.periods, release.as_deref())?;
-            found.ok_or_else(|| Problem::NotFound("There is no such release".to_owned()))
-        })
-        .await
-    };
-    match found.await {
-        Ok(found) => answer::html(StatusCode::OK, page(&who, &found)),
-        Err(problem) => answer::refuse(&problem, false, &who),
-    }
+    fields: Fields,
+) -> Result<Page, Problem> {
+    let release = fields.text("release")?.map(ToOwned::to_owned);
+    let found = app.ask(move |board| board.suite(release.as_deref()));
+    Ok(Page(page(&who, &*found.await?)))
 }
 
 fn page(who: &Who, suite: &Suite) -> Markup {

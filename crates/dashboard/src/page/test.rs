@@ -2,24 +2,22 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::State;
 use maud::{Markup, PreEscaped, html};
 use unflake_core::chart::svg;
 use unflake_history::dates;
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
-use crate::api::{Asked, to_number};
 use crate::app::App;
-use crate::guard::Who;
-use crate::one_test::{OneTest, Shown};
-use crate::plots;
-use crate::problem::Problem;
-use crate::tokens::Role;
-use crate::words;
+use crate::board::one_test::{OneTest, Shown};
+use crate::http::answer::Page;
+use crate::http::guard::{Asked, Who};
+use crate::http::problem::Problem;
+use crate::http::query::TestNumber;
+use crate::http::tokens::Role;
+use crate::page::plots;
+use crate::page::words;
 
 /// So many runs are in the table; the strip has more.
 const IN_TABLE: usize = 25;
@@ -30,23 +28,10 @@ const QUARANTINE: i32 = 14;
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     Asked(who): Asked,
-    Path(number): Path<String>,
-) -> Response {
-    let found = async {
-        who.need(Role::Read)?;
-        let number = to_number(&number)?;
-        app.ask(move |app, store, snapshot| {
-            let found = OneTest::read(store, snapshot, &app.options.owners, number)?;
-            found.ok_or_else(|| {
-                Problem::NotFound("There is no such test, or it has not run lately".to_owned())
-            })
-        })
-        .await
-    };
-    match found.await {
-        Ok(found) => answer::html(StatusCode::OK, page(&who, &found)),
-        Err(problem) => answer::refuse(&problem, false, &who),
-    }
+    TestNumber(number): TestNumber,
+) -> Result<Page, Problem> {
+    let found = app.ask(move |board| board.test(number));
+    Ok(Page(page(&who, &found.await?)))
 }
 
 fn page(who: &Who, test: &OneTest) -> Markup {

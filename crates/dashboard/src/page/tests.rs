@@ -1,41 +1,30 @@
 //! The list of all tests.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::State;
 use maud::{Markup, PreEscaped, html};
 
 use super::frame::frame;
 use super::parts;
 use super::triage::encode;
-use crate::answer;
-use crate::api::Asked;
 use crate::app::App;
-use crate::guard::Who;
-use crate::plots;
-use crate::query::Fields;
-use crate::tests_list::{Only, Row, TestsList};
-use crate::tokens::Role;
-use crate::words;
+use crate::board::tests_list::{Only, Row, TestsList, Wanted};
+use crate::http::answer::Page;
+use crate::http::guard::{Asked, Who};
+use crate::http::problem::Problem;
+use crate::http::query::Fields;
+use crate::page::plots;
+use crate::page::words;
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     Asked(who): Asked,
-    Query(fields): Query<BTreeMap<String, String>>,
-) -> Response {
-    let found = async {
-        who.need(Role::Read)?;
-        let wanted = Fields(fields).to_tests()?;
-        app.ask(move |app, _, snapshot| Ok(TestsList::read(snapshot, &app.options.owners, &wanted)))
-            .await
-    };
-    match found.await {
-        Ok(found) => answer::html(StatusCode::OK, page(&who, &found)),
-        Err(problem) => answer::refuse(&problem, false, &who),
-    }
+    fields: Fields,
+) -> Result<Page, Problem> {
+    let wanted = Wanted::parse(&fields)?;
+    let found = app.ask(move |board| Ok(board.tests(&wanted)));
+    Ok(Page(page(&who, &found.await?)))
 }
 
 fn page(who: &Who, list: &TestsList) -> Markup {

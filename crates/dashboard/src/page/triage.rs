@@ -1,53 +1,32 @@
 //! The board: last night's failures, the most suspicious first.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::State;
 use maud::{Markup, html};
 use unflake_history::dates;
 
 use super::frame::frame;
 use super::parts;
-use crate::answer;
-use crate::api::Asked;
 use crate::app::App;
-use crate::guard::Who;
-use crate::query::Fields;
-use crate::score::Score;
-use crate::tokens::Role;
-use crate::triage::{Cluster, Line, List, Triage};
-use crate::words;
+use crate::board::score::Score;
+use crate::board::triage::{Cluster, Line, List, Triage, Wanted};
+use crate::http::answer::Page;
+use crate::http::guard::{Asked, Who};
+use crate::http::problem::Problem;
+use crate::http::query::Fields;
+use crate::http::tokens::Role;
+use crate::page::words;
 
 pub(crate) async fn show(
     State(app): State<Arc<App>>,
     Asked(who): Asked,
-    Query(fields): Query<BTreeMap<String, String>>,
-) -> Response {
-    let found = async {
-        who.need(Role::Read)?;
-        let wanted = Fields(fields).to_triage()?;
-        app.ask(move |app, store, snapshot| {
-            let mut found = Triage::read(store, snapshot, &wanted)?;
-            let lists = [
-                &mut found.potential_product_faults,
-                &mut found.potential_flaky_failures,
-            ];
-            let lines = lists.into_iter().flat_map(|list| &mut list.clusters);
-            for line in lines.flat_map(|cluster| &mut cluster.lines) {
-                line.owner = app.options.owners.of_test(&line.test).to_owned();
-            }
-            Ok(found)
-        })
-        .await
-    };
-    match found.await {
-        Ok(found) => answer::html(StatusCode::OK, page(&who, &found)),
-        Err(problem) => answer::refuse(&problem, false, &who),
-    }
+    fields: Fields,
+) -> Result<Page, Problem> {
+    let wanted = Wanted::parse(&fields)?;
+    let found = app.ask(move |board| board.triage(&wanted));
+    Ok(Page(page(&who, &found.await?)))
 }
 
 fn page(who: &Who, found: &Triage) -> Markup {

@@ -146,6 +146,11 @@ impl Columns {
         Ok(())
     }
 
+    /// The column that the user named for a field.
+    pub(super) fn named(&self, field: Field) -> Option<&str> {
+        self.named.get(&field).map(String::as_str)
+    }
+
     /// The value of a field in an object, by the name given for it or by any that it is known under.
     pub(super) fn value<'a>(
         &self,

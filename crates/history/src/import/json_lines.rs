@@ -69,66 +69,85 @@ fn skip_line(reader: &mut impl BufRead) -> std::io::Result<()> {
     }
 }
 
-fn to_row<F: FnMut(Batch) -> Result<(), ()>>(
-    object: &Map<String, Value>,
-    wish: &Wish,
-    packer: &mut Packer<F>,
-) -> Result<Row, Skip> {
-    let value = |field: Field| -> String {
-        let found = wish.columns.value(object, field);
-        match found {
+/// An object with the names of its fields.
+struct Object<'a> {
+    fields: &'a Map<String, Value>,
+    wish: &'a Wish,
+}
+
+impl Object<'_> {
+    /// The value of a field as text; empty if it has none.
+    fn text(&self, field: Field) -> String {
+        match self.wish.columns.value(self.fields, field) {
             Some(Value::String(text)) => text.trim().to_owned(),
             Some(Value::Number(number)) => number.to_string(),
             Some(Value::Bool(flag)) => flag.to_string(),
             Some(Value::Null | Value::Array(_) | Value::Object(_)) | None => String::new(),
         }
-    };
-    let test = value(Field::Test);
+    }
+
+    fn time(&self) -> Result<i64, Skip> {
+        let time = self.text(Field::Time);
+        if time.is_empty() {
+            return Err(Skip::NoTime);
+        }
+        let time = parse_time(&time).ok_or(Skip::BadTime)?;
+        if time > self.wish.now + FUTURE {
+            return Err(Skip::Future);
+        }
+        Ok(time)
+    }
+
+    /// Where the run comes from: what the object says, or else what was said of the file.
+    fn provenance(&self) -> Provenance {
+        let or_given = |field: Field, given: &str| {
+            let found = self.text(field);
+            if found.is_empty() {
+                given.to_owned()
+            } else {
+                found
+            }
+        };
+        let given = &self.wish.provenance;
+        Provenance {
+            revision: or_given(Field::Revision, &given.revision),
+            branch: or_given(Field::Branch, &given.branch),
+            release: or_given(Field::Release, &given.release),
+            environment: or_given(Field::Environment, &given.environment),
+            job: or_given(Field::Job, &given.job),
+        }
+    }
+}
+
+fn to_row<F: FnMut(Batch) -> Result<(), ()>>(
+    fields: &Map<String, Value>,
+    wish: &Wish,
+    packer: &mut Packer<F>,
+) -> Result<Row, Skip> {
+    let object = Object { fields, wish };
+    let test = object.text(Field::Test);
     if test.is_empty() {
         return Err(Skip::NoName);
     }
     if test.len() > LONGEST_NAME {
         return Err(Skip::LongName);
     }
-    let time = value(Field::Time);
-    if time.is_empty() {
-        return Err(Skip::NoTime);
-    }
-    let time = parse_time(&time).ok_or(Skip::BadTime)?;
-    if time > wish.now + FUTURE {
-        return Err(Skip::Future);
-    }
-    let verdict = value(Field::Verdict);
+    let time = object.time()?;
+    let verdict = object.text(Field::Verdict);
     if verdict.is_empty() {
         return Err(Skip::NoVerdict);
     }
     let ended = parse_verdict(verdict.as_bytes()).ok_or(Skip::BadVerdict)?;
-    let or_given = |field: Field, given: &str| {
-        let found = value(field);
-        if found.is_empty() {
-            given.to_owned()
-        } else {
-            found
-        }
-    };
-    let given = &wish.provenance;
-    let provenance = Provenance {
-        revision: or_given(Field::Revision, &given.revision),
-        branch: or_given(Field::Branch, &given.branch),
-        release: or_given(Field::Release, &given.release),
-        environment: or_given(Field::Environment, &given.environment),
-        job: or_given(Field::Job, &given.job),
-    };
     Ok(Row {
         test: packer.test(&test, 0, false),
-        provenance: packer.provenance(&provenance),
+        provenance: packer.provenance(&object.provenance()),
         time,
         ended,
-        attempt: value(Field::Attempt).parse().unwrap_or(1),
-        duration: to_microseconds(value(Field::Duration).parse().ok()),
+        attempt: object.text(Field::Attempt).parse().unwrap_or(1),
+        duration: to_microseconds(object.text(Field::Duration).parse().ok()),
         more: to_more(
-            value(Field::Bug).as_bytes(),
-            value(Field::Message).as_bytes(),
+            object.text(Field::Bug).as_bytes(),
+            object.text(Field::Message).as_bytes(),
             ended,
         ),
     })

@@ -69,93 +69,96 @@ fn add_case<F: FnMut(Batch) -> Result<(), ()>>(
     if name.len() > LONGEST_NAME {
         return Err(Skip::LongName);
     }
-    let time = case
-        .timestamp
-        .as_deref()
-        .map(|text| parse_time(text).ok_or(Skip::BadTime));
-    let time = time.transpose()?.unwrap_or(written);
-    if time > wish.now + FUTURE {
-        return Err(Skip::Future);
-    }
-    let property = |name: &str| {
-        let mut all = case.properties.iter();
-        all.find(|(key, _)| key == name)
-            .map(|(_, value)| value.clone())
-    };
+    let time = time_of(case, wish, written)?;
     let provenance = Provenance {
-        revision: property("revision").unwrap_or_else(|| wish.provenance.revision.clone()),
+        revision: property(case, "revision").unwrap_or_else(|| wish.provenance.revision.clone()),
         ..wish.provenance.clone()
     };
-    let mut attempt = 0;
-    let mut add = |ended: Ended,
-                   duration: Option<Duration>,
-                   kind: &str,
-                   account: &Account,
-                   verdict: Option<&str>| {
-        attempt += 1;
-        let more = ended.is_failure().then(|| {
-            let fingerprint = Fingerprint::of_reported(kind, account);
-            let summary = fingerprint.summary();
-            Box::new(More {
-                signature: (!summary.is_empty()).then(|| summary.to_owned()),
-                fingerprint: Some(fingerprint.as_str().to_owned()),
-                message: account.message.clone(),
-                verdict: verdict.map(ToOwned::to_owned),
-                ..More::default()
-            })
-        });
+    for attempt in attempts(case) {
         let row = Row {
             test: packer.test(&name, 0, is_own),
             provenance: packer.provenance(&provenance),
             time,
-            ended,
-            attempt,
-            duration: duration.and_then(|time| i64::try_from(time.as_micros()).ok()),
-            more,
+            ..attempt
         };
         // A store that wants no more has said so itself.
         let _ = packer.push(row);
-    };
-    let is_flaky = case.outcome == CaseOutcome::Flaky;
-    let verdict = property("unflake.verdict");
-    // Our own report shows a test in quarantine as passed; that it passed is not said by that.
-    let is_excused = property("unflake.quarantine").is_some();
-    let never_passed = is_excused && verdict.as_deref() != Some("flaky");
-    if is_flaky {
-        // The failures came first: the tool itself ran the test again.
-        for failure in &case.other_failures {
-            let ended = to_ended(failure.outcome);
-            add(
-                ended,
-                failure.duration,
-                &failure.kind,
-                &failure.account,
-                Some(verdict.as_deref().unwrap_or("flaky")),
-            );
-        }
-    }
-    if !(is_flaky && never_passed) {
-        add(
-            to_ended(case.outcome),
-            case.duration,
-            &case.kind,
-            &case.account,
-            None,
-        );
-    }
-    if !is_flaky {
-        for failure in &case.other_failures {
-            let ended = to_ended(failure.outcome);
-            add(
-                ended,
-                failure.duration,
-                &failure.kind,
-                &failure.account,
-                None,
-            );
-        }
     }
     Ok(())
+}
+
+fn property(case: &Case, name: &str) -> Option<String> {
+    let mut all = case.properties.iter();
+    all.find(|(key, _)| key == name)
+        .map(|(_, value)| value.clone())
+}
+
+fn time_of(case: &Case, wish: &Wish, written: i64) -> Result<i64, Skip> {
+    let time = case.timestamp.as_deref();
+    let time = time.map(|text| parse_time(text).ok_or(Skip::BadTime));
+    let time = time.transpose()?.unwrap_or(written);
+    if time > wish.now + FUTURE {
+        return Err(Skip::Future);
+    }
+    Ok(time)
+}
+
+/// Every attempt that a case tells of, in their order, without test, provenance and time.
+fn attempts(case: &Case) -> Vec<Row> {
+    let is_flaky = case.outcome == CaseOutcome::Flaky;
+    let verdict = property(case, "unflake.verdict");
+    // Our own report shows a test in quarantine as passed; that it passed is not said by that.
+    let is_excused = property(case, "unflake.quarantine").is_some();
+    let never_passed = is_excused && verdict.as_deref() != Some("flaky");
+    let verdict = is_flaky.then(|| verdict.as_deref().unwrap_or("flaky"));
+    let failures = case.other_failures.iter().map(|failure| {
+        let ended = to_ended(failure.outcome);
+        let told = (failure.kind.as_str(), &failure.account);
+        to_attempt(ended, failure.duration, told, verdict)
+    });
+    let told = (case.kind.as_str(), &case.account);
+    let own = to_attempt(to_ended(case.outcome), case.duration, told, None);
+    let mut attempts = Vec::new();
+    if is_flaky {
+        // The failures came first: the tool itself ran the test again.
+        attempts.extend(failures);
+        attempts.extend((!never_passed).then_some(own));
+    } else {
+        attempts.push(own);
+        attempts.extend(failures);
+    }
+    for (row, number) in attempts.iter_mut().zip(1..) {
+        row.attempt = number;
+    }
+    attempts
+}
+
+fn to_attempt(
+    ended: Ended,
+    duration: Option<Duration>,
+    (kind, account): (&str, &Account),
+    verdict: Option<&str>,
+) -> Row {
+    let more = ended.is_failure().then(|| {
+        let fingerprint = Fingerprint::of_reported(kind, account);
+        let summary = fingerprint.summary();
+        Box::new(More {
+            signature: (!summary.is_empty()).then(|| summary.to_owned()),
+            fingerprint: Some(fingerprint.as_str().to_owned()),
+            message: account.message.clone(),
+            verdict: verdict.map(ToOwned::to_owned),
+            ..More::default()
+        })
+    });
+    Row {
+        test: 0,
+        provenance: 0,
+        time: 0,
+        ended,
+        attempt: 0,
+        duration: duration.and_then(|time| i64::try_from(time.as_micros()).ok()),
+        more,
+    }
 }
 
 /// The framework's own name if the report has it; else its class and its name.

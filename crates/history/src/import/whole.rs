@@ -1,8 +1,8 @@
 //! A report that is read to its end before a store is asked for: what a server does with many at once.
 
-use super::{FileError, Input, Skips, Wish, hasher, parse};
+use super::{FileError, Input, Skips, Wish, parse};
 use crate::batch::{Batch, Packer};
-use crate::store::{Refused, Source};
+use crate::store::source::{Refused, Source};
 
 /// A report that was read and waits to be stored.
 #[derive(Debug)]
@@ -55,11 +55,4 @@ impl Source for Whole {
     fn name(&self) -> String {
         self.name.clone()
     }
-}
-
-/// What tells a report from all others: its bytes, and what is said of it.
-pub fn digest_of_report(bytes: &[u8], wish: &Wish) -> [u8; 32] {
-    let mut hasher = hasher(wish);
-    hasher.update(bytes);
-    *hasher.finalize().as_bytes()
 }

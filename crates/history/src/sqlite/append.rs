@@ -1,18 +1,21 @@
 //! Adding runs and labels.
 
+pub(super) mod first;
+pub(super) mod group;
+mod insert;
+
 use std::collections::HashMap;
 
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
 };
 
+use self::insert::Insert;
 use super::blocks::Builder;
-use super::insert::Insert;
 use super::past::Failures;
-use super::{Sqlite, first, translate};
 use crate::batch::Batch;
 use crate::run::{Label, More, Provenance, Row, TestName};
-use crate::store::{Appended, Refused, Source, StoreError};
+use crate::store::source::{Appended, Refused, Source};
 
 const INSERT_DETAIL: &str = "INSERT INTO detail(run, rung, vm, signature, bug, verdict) \
                              VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -20,83 +23,71 @@ const INSERT_DETAIL: &str = "INSERT INTO detail(run, rung, vm, signature, bug, v
 /// So many signatures are remembered while a source is written.
 const SIGNATURES: usize = 100_000;
 
-impl Sqlite {
-    pub(super) fn append_source(
-        &mut self,
-        source: &mut dyn Source,
-    ) -> Result<Appended, StoreError> {
-        // The first batches are awaited before the lock is taken: others may write meanwhile.
-        let (batches, is_large) = first::begin(source);
-        let has_left = is_large && first::leave_log(&self.connection).map_err(self.trouble())?;
-        let appended = self.append_batches(batches, source);
-        if has_left {
-            // What was added is there already. A store without its log gets it when it is opened.
-            let _ = first::take_log(&self.connection);
-        }
-        appended
+/// Adds all runs of a source, or none of them.
+pub(super) fn append(
+    connection: &mut Connection,
+    source: &mut dyn Source,
+) -> rusqlite::Result<Appended> {
+    // The first batches are awaited before the lock is taken: others may write meanwhile.
+    let (batches, is_large) = first::begin(source);
+    let has_left = is_large && first::leave_log(connection)?;
+    let appended = append_batches(connection, batches, source);
+    if has_left {
+        // What was added is there already. A store without its log gets it when it is opened.
+        let _ = first::take_log(connection);
     }
+    appended
+}
 
-    fn append_batches(
-        &mut self,
-        batches: Vec<Batch>,
-        source: &mut dyn Source,
-    ) -> Result<Appended, StoreError> {
-        let path = self.path.clone();
-        let trouble = |error| translate(&path, error);
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(trouble)?;
-        let builder = Builder::begin(&transaction).map_err(trouble)?;
-        let mut writer = Writer::begin(&transaction, source, builder).map_err(trouble)?;
-        let more = std::iter::from_fn(|| source.next_batch());
-        for batch in batches.into_iter().chain(more) {
-            writer.write(&batch).map_err(trouble)?;
-        }
-        let digest = match source.digest() {
-            Ok(digest) => digest,
-            Err(Refused) => return Ok(Appended::Refused),
-        };
-        let runs = writer.runs;
-        if writer.end(digest).map_err(trouble)?.is_none() {
-            return Ok(Appended::Known);
-        }
-        transaction.commit().map_err(trouble)?;
-        Ok(Appended::Added { runs })
+fn append_batches(
+    connection: &mut Connection,
+    batches: Vec<Batch>,
+    source: &mut dyn Source,
+) -> rusqlite::Result<Appended> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let builder = Builder::begin(&transaction)?;
+    let mut writer = Writer::begin(&transaction, source, builder)?;
+    let more = std::iter::from_fn(|| source.next_batch());
+    for batch in batches.into_iter().chain(more) {
+        writer.write(&batch)?;
     }
+    let digest = match source.digest() {
+        Ok(digest) => digest,
+        Err(Refused) => return Ok(Appended::Refused),
+    };
+    let runs = writer.runs;
+    if writer.end(digest)?.is_none() {
+        return Ok(Appended::Known);
+    }
+    transaction.commit()?;
+    Ok(Appended::Added { runs })
+}
 
-    pub(super) fn add_labels(&mut self, labels: &[Label]) -> Result<(), StoreError> {
-        let path = self.path.clone();
-        let trouble = |error| translate(&path, error);
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(trouble)?;
-        let add = "INSERT INTO label(time, test, run, kind, value, author) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        for label in labels {
-            let test = find_test(&transaction, &label.test).map_err(trouble)?;
-            let Label {
-                time,
-                run,
-                kind,
-                value,
-                author,
-                ..
-            } = label;
-            transaction
-                .execute(add, params![time, test, run, kind, value, author])
-                .map_err(trouble)?;
-        }
-        transaction.commit().map_err(trouble)
+/// Adds labels.
+pub(super) fn append_labels(connection: &mut Connection, labels: &[Label]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let add = "INSERT INTO label(time, test, run, kind, value, author) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    for label in labels {
+        let test = find_test(&transaction, &label.test)?;
+        let Label {
+            time,
+            run,
+            kind,
+            value,
+            author,
+            ..
+        } = label;
+        transaction.execute(add, params![time, test, run, kind, value, author])?;
     }
+    transaction.commit()
+}
 
-    /// Whether something with this digest was added.
-    pub fn has_import(&self, digest: &[u8; 32]) -> Result<bool, StoreError> {
-        let known = "SELECT 1 FROM import WHERE digest = ?1";
-        let found = self.connection.query_row(known, [digest], |_| Ok(()));
-        Ok(found.optional().map_err(self.trouble())?.is_some())
-    }
+/// Whether something with this digest was added.
+pub(super) fn has_import(connection: &Connection, digest: &[u8; 32]) -> rusqlite::Result<bool> {
+    let known = "SELECT 1 FROM import WHERE digest = ?1";
+    let found = connection.query_row(known, [digest], |_| Ok(()));
+    Ok(found.optional()?.is_some())
 }
 
 /// One source on its way into the tables.

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
-use super::Sqlite;
-use crate::run::TestName;
-use crate::store::StoreError;
+use super::rows::{each, read};
+use crate::store::evidence::{Evidence, Question};
 
 /// First runs of a test in one environment, by revision, of trees without other changes. Failures of imports without a
 /// project have no fingerprints, and their passes alone would say too much.
@@ -20,57 +19,38 @@ const RUNS: &str = "SELECT provenance.revision, run.time, fingerprint.text FROM 
                     AND run.outcome IN (0, 1, 2, 5, 7, 8) \
                     AND provenance.revision <> '' AND provenance.revision NOT LIKE '%+'";
 
-/// What is asked about a failure.
-#[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
-    /// What the runs of the project's folder are called.
-    pub source: &'a str,
-    /// The digest of what is installed.
-    pub installed: &'a [u8; 32],
-    /// What the test is called and was called before, each with the text of the fingerprint that is asked for.
-    pub names: &'a [(TestName, String)],
-    /// Only what began before this time counts, in milliseconds since 1970.
-    pub before: i64,
-}
-
-/// How a test fared in the runs that were asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Evidence {
-    /// How many there were.
-    pub runs: u32,
-    /// How many of them failed in the way that was asked for.
-    pub failures: u32,
-    /// When the last of these failures was, or the last run if none failed so.
-    pub last: i64,
-}
-
-impl Sqlite {
-    /// How a test fared in the suite's own runs at the revisions that `is_wanted`, without other changes, in the same
-    /// folder, with the same installed. `None` if there is no such run.
-    pub fn evidence(
-        &self,
-        question: &Question<'_>,
-        is_wanted: &dyn Fn(&str) -> bool,
-    ) -> Result<Option<Evidence>, StoreError> {
-        let mut wanted: HashMap<String, bool> = HashMap::new();
-        let mut found = Evidence {
-            runs: 0,
-            failures: 0,
-            last: 0,
-        };
-        let mut last_run = i64::MIN;
-        let mut last_failure = None;
-        for (name, asked) in question.names {
-            let number = "SELECT id FROM test WHERE name = ?1 AND copy = ?2 AND by_framework";
-            let numbers: Vec<i64> = self.read(number, (&name.name, name.copy), |row| row.get(0))?;
-            for number in numbers {
-                let Question {
-                    source,
-                    installed,
-                    before,
-                    ..
-                } = question;
-                self.each(RUNS, params![source, installed, number, before], |row| {
+/// How a test fared in the suite's own runs at the revisions that `is_wanted`, without other changes, in the same
+/// folder, with the same installed. `None` if there is no such run.
+pub(super) fn evidence(
+    connection: &Connection,
+    question: &Question<'_>,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> rusqlite::Result<Option<Evidence>> {
+    let mut wanted: HashMap<String, bool> = HashMap::new();
+    let mut found = Evidence {
+        runs: 0,
+        failures: 0,
+        last: 0,
+    };
+    let mut last_run = i64::MIN;
+    let mut last_failure = None;
+    for (name, asked) in question.names {
+        let number = "SELECT id FROM test WHERE name = ?1 AND copy = ?2 AND by_framework";
+        let numbers: Vec<i64> = read(connection, number, (&name.name, name.copy), |row| {
+            row.get(0)
+        })?;
+        for number in numbers {
+            let Question {
+                source,
+                installed,
+                before,
+                ..
+            } = question;
+            each(
+                connection,
+                RUNS,
+                params![source, installed, number, before],
+                |row| {
                     let revision: String = row.get(0)?;
                     let is_wanted = wanted
                         .entry(revision)
@@ -87,26 +67,31 @@ impl Sqlite {
                         last_failure = last_failure.max(Some(time));
                     }
                     Ok(())
-                })?;
-            }
+                },
+            )?;
         }
-        found.last = last_failure.unwrap_or(last_run);
-        Ok((found.runs > 0).then_some(found))
     }
+    found.last = last_failure.unwrap_or(last_run);
+    Ok((found.runs > 0).then_some(found))
+}
 
-    /// When a suite was first run at a revision, without other changes, in the same folder and before a time.
-    pub fn first_tested(
-        &self,
-        source: &str,
-        revision: &str,
-        before: i64,
-    ) -> Result<Option<i64>, StoreError> {
-        let first = "SELECT min(run.time) FROM import \
-                    CROSS JOIN run ON run.id BETWEEN import.first AND import.last \
-                    JOIN provenance ON provenance.id = run.provenance \
-                    WHERE import.source = ?1 AND provenance.revision = ?2 AND run.time < ?3 \
-                    AND run.attempt = 1 AND run.outcome IN (0, 1, 2, 5, 7, 8)";
-        let found = self.read(first, params![source, revision, before], |row| row.get(0))?;
-        Ok(found.into_iter().next().flatten())
-    }
+/// When a suite was first run at a revision, without other changes, in the same folder and before a time.
+pub(super) fn first_tested(
+    connection: &Connection,
+    source: &str,
+    revision: &str,
+    before: i64,
+) -> rusqlite::Result<Option<i64>> {
+    let first = "SELECT min(run.time) FROM import \
+                CROSS JOIN run ON run.id BETWEEN import.first AND import.last \
+                JOIN provenance ON provenance.id = run.provenance \
+                WHERE import.source = ?1 AND provenance.revision = ?2 AND run.time < ?3 \
+                AND run.attempt = 1 AND run.outcome IN (0, 1, 2, 5, 7, 8)";
+    let found = read(
+        connection,
+        first,
+        params![source, revision, before],
+        |row| row.get(0),
+    )?;
+    Ok(found.into_iter().next().flatten())
 }

@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::Sqlite;
 use super::append::{find_or_add, find_test};
-use super::kept::to_test;
+use super::rows::{read, to_test};
 use crate::past::Past;
 use crate::run::{More, TestName};
-use crate::store::StoreError;
 
 /// So many fingerprints are remembered while a source is written.
 const FINGERPRINTS: usize = 100_000;
@@ -101,33 +99,34 @@ impl<'a> Failures<'a> {
     }
 }
 
-impl Sqlite {
-    /// The tests that had run before a failure in its VM, in their order, reruns included. `None` if it is not known.
-    pub fn past_of(&self, run: i64) -> Result<Option<Vec<TestName>>, StoreError> {
-        let own = "SELECT past FROM failure WHERE run = ?1 AND past IS NOT NULL";
-        let own: Vec<i64> = self.read(own, [run], |row| row.get(0))?;
-        let Some(mut at) = own.into_iter().next() else {
-            return Ok(None);
+/// The tests that had run before a failure in its VM, in their order, reruns included. `None` if it is not known.
+pub(super) fn past_of(
+    connection: &Connection,
+    run: i64,
+) -> rusqlite::Result<Option<Vec<TestName>>> {
+    let own = "SELECT past FROM failure WHERE run = ?1 AND past IS NOT NULL";
+    let own: Vec<i64> = read(connection, own, [run], |row| row.get(0))?;
+    let Some(mut at) = own.into_iter().next() else {
+        return Ok(None);
+    };
+    let mut stretches = Vec::new();
+    loop {
+        let one = "SELECT before, tests FROM past WHERE id = ?1";
+        let found: Vec<(Option<i64>, String)> =
+            read(connection, one, [at], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let Some((before, tests)) = found.into_iter().next() else {
+            break;
         };
-        let mut stretches = Vec::new();
-        loop {
-            let one = "SELECT before, tests FROM past WHERE id = ?1";
-            let found: Vec<(Option<i64>, String)> =
-                self.read(one, [at], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            let Some((before, tests)) = found.into_iter().next() else {
-                break;
-            };
-            stretches.push(tests);
-            match before {
-                Some(before) => at = before,
-                None => break,
-            }
+        stretches.push(tests);
+        match before {
+            Some(before) => at = before,
+            None => break,
         }
-        let name = "SELECT name, copy, by_framework FROM test WHERE id = ?1";
-        let mut tests = Vec::new();
-        for number in stretches.iter().rev().flat_map(|tests| tests.split(',')) {
-            tests.extend(self.read(name, [number], |row| to_test(row, 0))?);
-        }
-        Ok(Some(tests))
     }
+    let name = "SELECT name, copy, by_framework FROM test WHERE id = ?1";
+    let mut tests = Vec::new();
+    for number in stretches.iter().rev().flat_map(|tests| tests.split(',')) {
+        tests.extend(read(connection, name, [number], |row| to_test(row, 0))?);
+    }
+    Ok(Some(tests))
 }

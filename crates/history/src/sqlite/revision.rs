@@ -6,47 +6,9 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 
-use super::Sqlite;
 use super::blocks::to_day;
 use crate::daily::DailyCount;
-use crate::run::{Ended, TestName};
-use crate::store::StoreError;
-
-/// Passes in our own runs at one revision without other changes, with the same installed around them. An experiment says nothing, and the run at
-/// the base of a comparison is kept with the revision that it ran at.
-const PASSES: &str = "SELECT test.name, test.copy, max(run.time) FROM import \
-                      JOIN run ON run.id BETWEEN import.first AND import.last \
-                      JOIN provenance ON provenance.id = run.provenance JOIN test ON test.id = run.test \
-                      LEFT JOIN detail ON detail.run = run.id \
-                      WHERE import.source = ?1 AND provenance.revision = ?2 AND import.installed = ?3 \
-                      AND test.by_framework AND run.outcome = ?4 AND (run.attempt > 0 OR detail.rung = 'base') \
-                      GROUP BY run.test";
-
-impl Sqlite {
-    /// The tests that passed at a revision in runs of this source with all that was installed as in
-    /// `installed`, and when they did so last.
-    pub fn passes_at(
-        &self,
-        source: &str,
-        revision: &str,
-        installed: &[u8; 32],
-    ) -> Result<Vec<(TestName, i64)>, StoreError> {
-        let read = || {
-            let mut passes = self.connection.prepare(PASSES)?;
-            let outcome = Ended::PASSED.number();
-            let rows = passes.query_map((source, revision, installed, outcome), |row| {
-                let test = TestName {
-                    name: row.get(0)?,
-                    copy: row.get(1)?,
-                    is_own: true,
-                };
-                Ok((test, row.get(2)?))
-            })?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
-        };
-        read().map_err(self.trouble())
-    }
-}
+use crate::run::Ended;
 
 struct Run {
     test: u32,

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use rusqlite::{Connection, Row, TransactionBehavior};
 
-use super::{first, translate};
+use super::append::first;
+use super::translate;
 use crate::run::{ENDINGS, Ended};
 use crate::store::StoreError;
 

@@ -1,6 +1,7 @@
 //! Reports in, board out: what pages and the API show, labels, and hostile names.
 
 use std::fmt::Write;
+use std::fs;
 
 use serde_json::json;
 
@@ -34,6 +35,75 @@ fn fill(server: &Server) {
         (201, Some(90)),
         "{answer}"
     );
+}
+
+#[test]
+fn page_and_api_name_the_same_owner() {
+    let (folder, store) = new_store();
+    let owners = folder.path().join("OWNERS");
+    fs::write(&owners, "a.py @shop-team\n").unwrap();
+    let server = Server::start(&store, &["--owners", owners.to_str().unwrap()]);
+    fill(&server);
+    let number = number_of(&server, "new");
+    let test = format!("/tests/{number}");
+    for path in ["/", "/?since=stable", "/tests", &test] {
+        let (_, page) = server.get(path);
+        assert!(page.contains("@shop-team"), "{path}");
+    }
+    for path in ["/api/v1/triage", "/api/v1/triage?since=stable"] {
+        let found = server.json(path);
+        for list in ["potential_product_faults", "potential_flaky_failures"] {
+            for cluster in found[list]["clusters"].as_array().unwrap() {
+                for line in cluster["lines"].as_array().unwrap() {
+                    assert_eq!(line["owner"], "@shop-team", "{path}: {line}");
+                }
+            }
+        }
+    }
+    assert_eq!(
+        server.json(&format!("/api/v1{test}"))["owner"],
+        "@shop-team"
+    );
+    let list = server.json("/api/v1/tests");
+    assert_eq!(list["tests"][0]["owner"], "@shop-team");
+}
+
+#[test]
+fn what_goes_wrong_is_said_to_people_and_to_programs_and_counted_without_their_words() {
+    let (_folder, store) = new_store();
+    let server = Server::start(&store, &[]);
+    for path in [
+        "/api/nothing",
+        "/api/v1/tests/evil",
+        "/api/v1/triage?day=evil",
+    ] {
+        let (status, text) = server.get(path);
+        assert!(matches!(status, 400 | 404), "{path}: {status}");
+        assert!(text.starts_with("{\"error\":\""), "{path}: {text}");
+    }
+    for path in ["/nothing%22%7D%0Aevil", "/tests/17%22evil", "/?day=evil"] {
+        let (status, page) = server.get(path);
+        assert!(matches!(status, 400 | 404), "{path}: {status}");
+        assert!(page.contains("To the board"), "{path}: {page}");
+    }
+    let (status, _) = server.post("/api/v1/triage", "text/plain", "");
+    assert_eq!(status, 405);
+    let form = format!("bug={}", "x".repeat(70_000));
+    let kind = "application/x-www-form-urlencoded";
+    let (status, page) = server.post("/label", kind, &form);
+    assert_eq!(status, 413);
+    assert!(page.as_str().unwrap().contains("To the board"), "{page}");
+    let (_, metrics) = server.get("/metrics");
+    for counted in [
+        "route=\"other\",status=\"404\"} 2",
+        "route=\"/api/v1/tests/{number}\",status=\"404\"} 1",
+        "route=\"/tests/{number}\",status=\"404\"} 1",
+        "route=\"/api/v1/triage\",status=\"405\"} 1",
+        "route=\"/label\",status=\"413\"} 1",
+    ] {
+        assert!(metrics.contains(counted), "{counted}: {metrics}");
+    }
+    assert!(!metrics.contains("evil"), "{metrics}");
 }
 
 pub(super) fn number_of(server: &Server, test: &str) -> u64 {

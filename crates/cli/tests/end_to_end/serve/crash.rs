@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use nix::sys::signal::Signal;
-use unflake_history::sqlite::{Missing, Sqlite};
+use unflake_history::engine::{self, Missing};
 
 use super::{Server, agent, new_store};
 
@@ -69,7 +69,7 @@ fn after_a_kill_every_acknowledged_report_is_there_once() {
         acknowledged.extend(found);
         assert_eq!(server.wait(), None, "it was killed");
     }
-    let opened = Sqlite::open(&store, Missing::Refuse).unwrap();
+    let opened = engine::open(&store, Missing::Refuse).unwrap();
     for digest in &acknowledged {
         assert!(opened.has_import(&to_bytes(digest)).unwrap(), "{digest}");
     }
@@ -89,7 +89,7 @@ fn asked_to_end_it_finishes_what_it_has_taken() {
     let mut server = Server::start(&store, &[]);
     let acknowledged = load(&server, 0, 20, Signal::SIGTERM);
     assert_eq!(server.wait(), Some(0));
-    let opened = Sqlite::open(&store, Missing::Refuse).unwrap();
+    let opened = engine::open(&store, Missing::Refuse).unwrap();
     for digest in &acknowledged {
         assert!(opened.has_import(&to_bytes(digest)).unwrap());
     }

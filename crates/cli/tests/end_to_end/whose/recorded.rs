@@ -1,6 +1,6 @@
 //! What the history knows of earlier runs: it acquits old flakes, and never a change of itself.
 
-use unflake_history::sqlite::{Missing, Sqlite};
+use unflake_history::engine::{self, Missing};
 
 use super::history::{History, Way};
 use super::{LEAK, SHOP, VICTIM};
@@ -187,7 +187,7 @@ fn leaves_a_file() -> Option<(History, String)> {
 /// Whether the history has runs of a commit, clean and with changes.
 fn has_run(history: &History, store: &str, commit: &str) -> (bool, bool) {
     let path = history.place(store);
-    let store = Sqlite::open(path.as_ref(), Missing::Refuse).unwrap();
+    let store = engine::open(path.as_ref(), Missing::Refuse).unwrap();
     let last = |revision: &str| store.first_tested("unflake", revision, i64::MAX).unwrap();
     let has = |revision: &str| last(revision).is_some();
     (has(commit), has(&format!("{commit}+")))
