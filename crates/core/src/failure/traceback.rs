@@ -4,7 +4,7 @@
 
 use crate::trial::Frame;
 
-/// What a text tells of a failure.
+/// The facts that a text tells about a failure.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     /// The frames of the project, the outermost first.
@@ -88,7 +88,7 @@ struct PythonReader {
     told: Told,
     /// Whether the next line is the source of the last frame.
     awaits_text: bool,
-    /// What pytest shows of a function before it says where it is.
+    /// The function that pytest names before it says where that is.
     function: Option<String>,
     source: Option<String>,
 }

@@ -12,7 +12,7 @@ use crate::change::{Change, ChangeKind, ChangedFile};
 use crate::rules::Rules;
 use crate::usage::Usage;
 
-/// Whether the system's eye alone can tell that nobody used a change.
+/// Whether the system's watch alone can tell that nobody used a change.
 pub fn is_told_by_opening(file: &ChangedFile, rules: &Rules) -> bool {
     let is_content = match file.kind {
         ChangeKind::Added => true,

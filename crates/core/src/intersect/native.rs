@@ -4,7 +4,7 @@ use super::Unknown;
 use crate::change::{Change, ChangeKind};
 use crate::usage::{Native, Usage};
 
-/// What native libraries leave open about a change that nothing seems to use.
+/// The doubt that native libraries leave about a change that nothing seems to use.
 pub(super) fn native_unknown(change: &Change, usage: &Usage) -> Option<Unknown> {
     let path = change.file.path.clone();
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);

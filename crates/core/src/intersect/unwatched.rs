@@ -6,7 +6,7 @@ use super::{Unknown, is_prose};
 use crate::change::{Change, ChangeKind, ChangedFile};
 use crate::usage::Usage;
 
-/// What is not known of changes that nothing seems to use, and of files that an earlier run may have left.
+/// The doubts about changes that nothing seems to use, and about files that an earlier run may have left.
 pub(super) fn unwatched(unused: &[&Change], usage: &Usage) -> Vec<Unknown> {
     let Some(roots) = &usage.only_code else {
         return Vec::new();

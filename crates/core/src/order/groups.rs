@@ -5,7 +5,7 @@ use super::work::Work;
 use super::{Case, collect_all};
 use crate::test::TestId;
 
-/// So many tests are tried one by one whatever it takes.
+/// The most tests that are tried one by one whatever that costs.
 const SMALL: usize = 3;
 
 /// Whether few runs show that no other test matters: all others together neither do it nor undo it.
@@ -31,7 +31,7 @@ pub(super) fn is_sole(case: &Case<'_>, oracle: &Oracle<'_>, set: &[TestId]) -> R
     Ok(answers == [true, false])
 }
 
-/// Whether a run for each of the tests takes little.
+/// Whether it costs little to make a run for each of the tests.
 fn is_quick(case: &Case<'_>, tests: &[TestId], order: &dyn Fn(&[TestId]) -> Vec<TestId>) -> bool {
     let apart = tests.iter().map(|test| order(std::slice::from_ref(test)));
     let apart: Work = apart.map(|order| (case.price)(&order)).sum();
@@ -119,7 +119,7 @@ fn positives(
     Ok(collect_all(halves.into_iter())?.concat())
 }
 
-/// The same, by a run for each.
+/// The tests that [`positives`] looks for, found by a run for each.
 fn all_singly(
     oracle: &Oracle<'_>,
     tests: &[TestId],

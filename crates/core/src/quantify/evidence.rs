@@ -28,7 +28,7 @@ const MOST_PER_DAY: f64 = 300.0;
 pub struct Evidence {
     limit: f64,
     alarm: f64,
-    /// For each alternative: the logarithm of what stands on it, and of the factors of a failure and a pass.
+    /// The bets, one for each alternative: the logarithm of its stake, and of the factors of a failure and a pass.
     bets: [Bet; ALTERNATIVES.len()],
     days: u32,
 }
@@ -82,7 +82,7 @@ impl Evidence {
         started.fold(kept, ln_sum)
     }
 
-    /// From which logarithm on a test counts as unstable.
+    /// The logarithm of the evidence from which on a test counts as unstable.
     pub fn alarm(&self) -> f64 {
         self.alarm
     }

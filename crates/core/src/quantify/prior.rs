@@ -1,5 +1,5 @@
-//! What is held of a test's rate before it has run often: one failure in 10,000 clean runs is not the same
-//! as one failure after 3.
+//! The assumption about a test's rate before it has run often: one failure in 10,000 clean runs is not the same as one
+//! failure after 3.
 
 use statrs::function::beta::ln_beta;
 

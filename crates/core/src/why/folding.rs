@@ -45,7 +45,7 @@ impl Ledger {
         is_alone.then(|| (own.min(other.thread), own.max(other.thread)))
     }
 
-    /// Whether somebody waited, and yet came to the lead's call too early.
+    /// Whether a thread waited, and yet came to the lead's call too early.
     fn is_wait_before(&self, found: &Finding, lead: &Finding) -> bool {
         let (wait, lead) = (&found.predicate, &lead.predicate);
         let kind = self.sites[wait.place.site as usize].kind;

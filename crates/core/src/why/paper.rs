@@ -66,7 +66,7 @@ impl Ledger {
         ranked
     }
 
-    /// Which places call one of these methods, by full name or by its last parts.
+    /// The places that call one of these methods, given by full name or by its last parts.
     pub(crate) fn wanted(&self, methods: &[String]) -> Vec<bool> {
         let is_named = |callee: &str, method: &String| {
             // Behind a space stands where a package calls it.

@@ -30,7 +30,7 @@ pub(super) struct Suite {
     pub(super) trials: usize,
     /// Whether orders that begin alike are run as one.
     pub(super) shares: bool,
-    /// From where on the lead is guessed to suffice.
+    /// The place in the lead from which on it is guessed to be enough.
     pub(super) guess: Option<usize>,
     /// Culprits of other tests.
     pub(super) hints: Vec<Vec<TestId>>,
