@@ -21,9 +21,9 @@ use crate::lab::start_error::StartError;
 use crate::protocol::messages::Command;
 use crate::vm::event::Happening;
 
-/// So long the runner may take to remember, to compare, or to run tests line by line.
+/// The longest time that the runner may take to remember, to compare, or to run tests line by line.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// So often a scene is tried with nothing put back until it shows what it is to show.
+/// The most tries of a scene with nothing put back, until the test ends there as it does after its culprits.
 const CONTROLS: usize = 8;
 
 /// A VM in which the culprits have run, and what they changed.
@@ -33,12 +33,12 @@ pub(crate) struct Scene {
     surroundings: String,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) unseen: Vec<String>,
-    /// Whether copies of the VM do not show it, so that each try has a VM of its own.
+    /// Whether each try has a VM of its own, because copies of the VM do not show the effect.
     is_exec: bool,
 }
 
 impl Scene {
-    /// Whether it is as it would be if this test were to follow.
+    /// Whether the scene is as it would be if this test came next.
     pub(crate) fn is_for(&self, test: &TestId) -> bool {
         self.surroundings == surroundings(test)
     }

@@ -17,12 +17,12 @@ impl Names {
         }
     }
 
-    /// What a test of the copy is called at home.
+    /// The name at home of a test of the copy.
     pub(crate) fn at_home(&self, test: &TestId) -> TestId {
         renamed(test, &self.copy, &self.home)
     }
 
-    /// What a test is called in the copy.
+    /// The name of a test in the copy.
     pub(crate) fn in_copy(&self, test: &TestId) -> TestId {
         renamed(test, &self.home, &self.copy)
     }

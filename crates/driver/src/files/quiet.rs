@@ -84,7 +84,7 @@ impl Alarm {
 
 #[cfg(not(target_os = "linux"))]
 impl Alarm {
-    /// There is none here.
+    /// No alarm: there is none on this system.
     pub(crate) fn set(_: impl Iterator<Item = PathBuf>) -> Option<Self> {
         None
     }

@@ -18,26 +18,26 @@ use crate::lab::suspect::Suspect;
 /// Reports of another command.
 #[derive(Clone, Debug, Default)]
 pub struct Reports {
-    /// What is known about each report as a whole.
+    /// The known facts about each report as a whole.
     pub origins: Vec<Origin>,
     /// The failures in them.
     pub failures: Vec<Reported>,
-    /// How many test cases failed at first and passed at last.
+    /// The number of test cases that failed at first and passed later.
     pub passed_later: usize,
     /// All test cases in the order of their reports, which is that in which they ran.
     pub cases: Vec<Reported>,
 }
 
-/// Where a report comes from.
+/// The origin of a report.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// When it was written.
+    /// The time at which it was written.
     pub written: SystemTime,
     /// The machine that it names, if it does and it is not this one.
     pub other_machine: Option<String>,
     /// The folder in which it lies.
     pub folder: Utf8PathBuf,
-    /// When its tests began, as it says itself.
+    /// The time at which its tests began, as it says itself.
     pub began: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl Session {
         turns
     }
 
-    /// Which tests ran before which, by the reports. A case that is no test of this project now is left out.
+    /// Reads from the reports which tests ran before which. A case that is no test of this project now is left out.
     fn read_orders(&mut self, reports: &Reports, vms: &[VmId]) {
         let turns = self.turns(reports);
         let cases = turns.iter().flat_map(|turn| {
@@ -204,7 +204,7 @@ fn doubt_about(origin: &Origin, newest_change: Option<SystemTime>) -> Option<Dou
     }
 }
 
-/// When the project's code last changed, as far as git knows its files.
+/// The last time that the project's code changed, as far as git knows its files.
 ///
 /// Files that git does not track do not count unless they are sources: a test command leaves reports
 /// and caches behind.

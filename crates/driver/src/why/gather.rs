@@ -21,9 +21,9 @@ use crate::why::trace::file::{TraceError, read_trace};
 pub struct Failures {
     /// The message of one of them.
     pub message: String,
-    /// How many there are.
+    /// The number of failing runs.
     pub runs: u32,
-    /// What was seen in them and in the passing runs.
+    /// The record of them and of the passing runs.
     pub ledger: Ledger,
 }
 
@@ -106,7 +106,7 @@ impl Bench {
         Ok(())
     }
 
-    /// How many passing runs have a trace.
+    /// The number of passing runs with a trace.
     pub(crate) fn passing(&self) -> u32 {
         self.ledger.runs(Side::Passing)
     }
@@ -154,7 +154,7 @@ fn by_fingerprint(runs: &[Run], all: Ledger) -> Result<Vec<Failures>, TraceError
     for (_, group) in &groups {
         let wanted = passing().chain(group.iter().copied());
         let files = wanted.map(|run| (run.trace.clone(), run.side)).collect();
-        // What is cut was counted when it was read for the first time.
+        // Traces that were cut off were counted when they were read for the first time.
         found.push(failures(group, add_all(files, &mut 0)?));
     }
     Ok(found)
