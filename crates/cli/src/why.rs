@@ -47,7 +47,7 @@ struct Answer {
     cut: u32,
     /// How many traced runs failed (hits) and passed.
     traced: Tally,
-    /// The same of runs without tracing.
+    /// How many runs without tracing failed (hits) and passed.
     plain: Tally,
     is_enough: bool,
     is_interrupted: bool,
@@ -76,7 +76,7 @@ impl Answer {
         self.beside.is_some_and(|beside| beside.differs(alone))
     }
 
-    /// Whether it always ends in the same way with tracing, and also in the other without.
+    /// Whether it always ends in the same way with tracing, and sometimes in the other way without.
     fn is_changed_by_tracing(&self) -> bool {
         self.traced.is_steady()
             && self.traced.runs() > 0
@@ -200,7 +200,7 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
     Ok(answer)
 }
 
-/// Passing and failing runs differ in what ran before: whatever they do otherwise comes from that.
+/// Calls every difference a matter of the order of tests: passing and failing runs differ in what ran before.
 fn blame_order(answer: &mut Answer) {
     for failures in &mut answer.failures {
         if let Ranked::Ours { shown, .. } = &mut failures.ranked {
