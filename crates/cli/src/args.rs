@@ -200,7 +200,7 @@ pub(crate) struct LadderArgs {
     pub(crate) timeout: Option<Duration>,
 }
 
-/// What comes out.
+/// Flags for the result of a run.
 #[derive(Clone, Debug, Default, Parser)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct ResultArgs {

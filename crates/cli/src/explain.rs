@@ -31,7 +31,7 @@ pub(crate) enum Trouble {
     OtherBuild {
         folder: Utf8PathBuf,
         tool: &'static str,
-        /// How its reports come into the history.
+        /// The way in which its reports come into the history.
         reports: &'static str,
     },
     #[error("the calls of JUnit tests cannot be traced yet")]

@@ -29,7 +29,7 @@ use clap::Parser;
 
 use crate::args::{Args, Verb};
 
-/// What the exit code says.
+/// The meaning of the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exit {
     /// Nothing is wrong.

@@ -32,10 +32,10 @@ use crate::repeat::Invocation;
 pub(crate) struct Report {
     pub(crate) invocation: Invocation,
     pub(crate) listing: Option<Listing>,
-    /// Where each test stands in the listing.
+    /// The place of each test in the listing.
     places: HashMap<TestId, usize>,
     pub(crate) collection_errors: Vec<CollectionError>,
-    /// What went wrong with the framework's own session, beside the tests.
+    /// The errors of the framework's own session, besides the tests.
     pub(crate) session_errors: Vec<String>,
     /// Failures of a report that no test was found for, and why.
     pub(crate) unmatched: Vec<(String, String)>,
@@ -56,7 +56,7 @@ pub(crate) struct Report {
     pub(crate) elapsed: Duration,
 }
 
-/// How a test's run in the suite ended, by the framework's own count.
+/// The end of a test's run in the suite, by the framework's own count.
 #[derive(Debug)]
 pub(crate) struct SuiteRun {
     pub(crate) outcome: Outcome,
@@ -65,7 +65,7 @@ pub(crate) struct SuiteRun {
     pub(crate) message: String,
 }
 
-/// What a VM ran, in order.
+/// The tests that a VM ran, in order.
 #[derive(Debug)]
 pub(crate) struct VmLog {
     pub(crate) birth: Birth,
@@ -115,7 +115,7 @@ impl Counts {
             + self.unmatched
     }
 
-    /// Whose failures they are, in numbers, if that was asked: `1 yours, 2 not known whose`.
+    /// The numbers of failures by whose they are, if that was asked: `1 yours, 2 not known whose`.
     pub(crate) fn describe_whose(self) -> Option<String> {
         let whose = [
             (self.yours, "yours"),
@@ -197,7 +197,7 @@ impl Report {
                 self.findings.push(finding);
             }
             Event::Ended(ending) => {
-                // What ended one part before its time is what is to be told.
+                // The report names what ended one part before its time.
                 if matches!(self.ending, None | Some(Ending::Completed)) {
                     self.ending = Some(ending);
                 }
@@ -371,7 +371,7 @@ impl Report {
     }
 }
 
-/// What findings of one incident share.
+/// The key that findings of one incident share.
 fn incident_of(finding: &Finding) -> Option<(Fingerprint, &'static str, &'static str)> {
     let blame = finding.blame.as_deref()?;
     let mut failures = finding.trials.iter();

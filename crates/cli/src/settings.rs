@@ -35,7 +35,7 @@ use crate::history_args::KeepArgs;
 /// failure it is.
 const OTHER_SEEDS: u32 = 1;
 
-/// What a run is to do, and what its result means.
+/// The settings of a run, and the meaning of its result.
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// One for each part of the project that has VMs of its own; never empty.
@@ -167,7 +167,7 @@ fn find_store(
     is_kept.then(|| place::find(keep.place.store.as_deref(), folder, config, path))
 }
 
-/// What is wanted about the latest changes: all that can be known, unless the user says otherwise.
+/// The wishes about the latest changes: all that can be known, unless the user says otherwise.
 fn read_against(
     args: &AgainstArgs,
     config: &Config,

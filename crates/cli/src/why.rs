@@ -36,7 +36,7 @@ use crate::settings::Settings;
 use crate::stdout::print;
 use crate::why::args::{RankArg, WhyArgs};
 
-/// What is told about a test.
+/// The answer about a test.
 struct Answer {
     /// `None` if traces were made elsewhere.
     test: Option<String>,
@@ -45,17 +45,17 @@ struct Answer {
     passing: u32,
     neither: u32,
     cut: u32,
-    /// How many traced runs failed (hits) and passed.
+    /// The number of traced runs that failed (hits) and passed.
     traced: Tally,
-    /// How many runs without tracing failed (hits) and passed.
+    /// The number of runs without tracing that failed (hits) and passed.
     plain: Tally,
     is_enough: bool,
     is_interrupted: bool,
     /// `None` if traces were made elsewhere.
     varies_hash_seed: Option<bool>,
-    /// How it ended after the tests that stand before it, if that was tried.
+    /// Its outcomes after the tests that stand before it, if that was tried.
     beside: Option<Beside>,
-    /// What runs with delays have shown, if there were any.
+    /// The results of runs with delays, if there were any.
     fuzzed: Option<Fuzzed>,
     failures: Vec<Explained>,
 }
@@ -93,13 +93,13 @@ struct Explained {
     ranked: Ranked,
 }
 
-/// What differs, in one of two orders.
+/// The differences, in one of two orders.
 enum Ranked {
     Ours {
         shown: Vec<Difference>,
         /// Calls that return something else from run to run by themselves.
         sources: Vec<Spot>,
-        /// How many there are in all.
+        /// The number of differences in all.
         total: usize,
     },
     Paper {

@@ -112,7 +112,7 @@ fn write_others(text: &mut String, others: &[&Finding]) {
     }
 }
 
-/// What the finding has to do with: changes, other tests, files, and what was seen to help.
+/// The evidence of a finding: changes, other tests, files, and a change that was seen to help.
 fn write_reasons(text: &mut String, report: &Report, finding: &Finding) {
     let changes = finding.blame.iter();
     let changes = changes.flat_map(|blame| whose::evidence(blame));
@@ -142,7 +142,7 @@ fn write_reasons(text: &mut String, report: &Report, finding: &Finding) {
     }
 }
 
-/// How to see it again, with unflake and without.
+/// The commands that show the finding again, with unflake and without.
 fn write_commands(text: &mut String, report: &Report, finding: &Finding) {
     let invocation = &report.invocation;
     write_titled(text, "repeat:", &invocation.repeat(report, finding));
@@ -199,7 +199,7 @@ fn write_hanging(text: &mut String, title: &str, sentence: &str) {
     for (place, line) in lines.iter().enumerate() {
         let title = if place == 0 { title } else { "" };
         let title = style(format!("{title:<TITLE$}")).dim();
-        // What goes on with the line before is set in.
+        // A line that continues the one before is indented.
         let more = if place == 0 { "" } else { "  " };
         let _ = writeln!(text, "{INDENT}{title} {more}{line}");
     }

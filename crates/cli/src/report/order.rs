@@ -13,7 +13,7 @@ use super::{plural, seconds};
 /// The most tests that are named in one line.
 const NAMED: usize = 8;
 
-/// What a finding depends on and the state behind it: titles and texts.
+/// The tests that a finding depends on, and the state behind it: titles and texts.
 pub(crate) fn describe(finding: &Finding) -> Vec<(&'static str, String)> {
     let dependence = finding.dependence.iter();
     let mut lines: Vec<_> = dependence
@@ -25,7 +25,7 @@ pub(crate) fn describe(finding: &Finding) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What [`describe`] returns, as lines for reports that have no titles.
+/// The titles and texts of [`describe`] as lines, for reports that have no titles.
 pub(crate) fn describe_lines(finding: &Finding) -> Vec<String> {
     let lines = describe(finding).into_iter();
     lines
@@ -135,7 +135,7 @@ fn is_set_up(piece: &Piece) -> bool {
     piece.kind == "fixture" && piece.before.is_none()
 }
 
-/// What a piece is called: its kind and its path, which may begin with the kind.
+/// The name of a piece: its kind and its path, which may begin with the kind.
 fn name_piece(piece: &Piece) -> String {
     let Piece { kind, path, .. } = piece;
     if path

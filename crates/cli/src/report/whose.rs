@@ -119,7 +119,7 @@ fn why_open(open: &Open, blame: &Blame) -> String {
     }
 }
 
-/// What would settle whose failure it is, if that is not known; and which flag forgives it.
+/// The remedy if it is not known whose a failure is: what would settle it, and which flag forgives it.
 pub(crate) fn settle(finding: &Finding) -> Option<String> {
     let blame = finding.blame.as_deref()?;
     let Whose::NotKnown(open) = &blame.whose else {
@@ -163,7 +163,7 @@ pub(crate) fn settle(finding: &Finding) -> Option<String> {
     })
 }
 
-/// What the user can do so that a test runs again that did not.
+/// The remedy for a test that did not run again.
 fn reruns(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Unexamined(Reason::TooManyFailures) => "fewer failures, or a higher --threshold",
@@ -270,7 +270,7 @@ fn first_line(text: &str) -> String {
     console::truncate_str(line, LONGEST, "…").into_owned()
 }
 
-/// What a run did with a change: `ran shop/cart.py:12-14 (Cart.total)`.
+/// The use that a run made of a change: `ran shop/cart.py:12-14 (Cart.total)`.
 pub(crate) fn describe_touch(touch: &Touch) -> String {
     let place = place(touch);
     let kind = touch.kind.label();

@@ -110,7 +110,7 @@ fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
                 let more = plural(more, "more place differs", "more places differ");
                 lines.extend([String::new(), format!("{more} (--top {total} shows all)")]);
             }
-            // What has no category is what a failure does, and not where it comes from.
+            // A difference without a category is an effect of the failure, and not its cause.
             if shown.iter().all(|one| one.category.is_none()) {
                 lines.extend(vary_by_themselves(sources));
             }
@@ -173,7 +173,7 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
         format!("   {}", counts(difference, answer.passing, failing)),
     ];
     if let Some(source) = difference.follows {
-        // Where to look is what it follows from: a line or two will do.
+        // The cause is worth a look, not its consequence: a line or two are enough.
         lines.push(format!(
             "   it may be a mere consequence of {source}: both differ in the same runs"
         ));
@@ -221,7 +221,7 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
     lines
 }
 
-/// What is part of the same finding, and where.
+/// The other parts of the same finding, and their places.
 fn belongs(difference: &Difference) -> Vec<String> {
     let mut lines = Vec::new();
     let place = |spot: &Spot| printable(&spot.site.to_string());
@@ -269,7 +269,7 @@ fn has_times(difference: &Difference) -> bool {
     is_time || difference.spot.site.kind != Kind::Plain
 }
 
-/// What a call returned on one side: the most frequent values, and whether there are more.
+/// The values that a call returned on one side: the most frequent ones, and whether there are more.
 fn values(title: &str, values: &[String], spread: &Spread) -> Option<String> {
     if values.is_empty() {
         return None;
@@ -305,7 +305,7 @@ pub(super) fn source(root: &Utf8Path, file: &str, line: u32) -> Vec<String> {
     lines.collect()
 }
 
-/// How the runs were made, and how far they can be trusted.
+/// Notes on how the runs were made, and on how far they can be trusted.
 fn footnotes(answer: &Answer) -> Vec<String> {
     let mut notes = vec![String::new()];
     if answer.is_interrupted {

@@ -4,7 +4,7 @@ use crate::printable::printable;
 use crate::report::plural;
 use crate::why::{Answer, delays};
 
-/// What other tests do to it.
+/// The effect of other tests on it.
 pub(super) fn after_others(answer: &Answer) -> Vec<String> {
     let Some(beside) = answer.beside else {
         return Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn changed_by_tracing(answer: &Answer) -> String {
     what
 }
 
-/// What is said of a failure that was not seen: the upper bound of its rate at 95 % confidence, and what to try.
+/// The sentences about a failure that was not seen: the upper bound of its rate at 95 % confidence, and what to try.
 pub(super) fn never_failed(answer: &Answer) -> Vec<String> {
     if answer.traced.runs() == 0 {
         let what = "It never ran to an end (`skip` or `xfail`, for example), so there is nothing to compare.";

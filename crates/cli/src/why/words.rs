@@ -10,7 +10,7 @@ use crate::printable::printable;
 /// The most values that are named of several.
 const NAMED_VALUES: usize = 3;
 
-/// How failing runs differ, in a sentence without its full stop.
+/// The difference of failing runs, in a sentence without its full stop.
 pub(crate) fn sentence(difference: &Difference) -> String {
     let first = part(
         &difference.spot,
@@ -38,7 +38,7 @@ pub(crate) fn sentence(difference: &Difference) -> String {
     }
 }
 
-/// What is said of one call.
+/// The words about one call.
 fn part(spot: &Spot, what: &str) -> String {
     match spot.site.kind {
         Kind::Leftover => format!(
