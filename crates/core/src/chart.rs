@@ -77,7 +77,7 @@ impl Chart {
     }
 }
 
-/// Round numbers that divide a range into about so many parts.
+/// Round numbers that divide a range into about `parts` parts.
 fn ticks(low: f64, high: f64, parts: f64) -> Vec<f64> {
     let rough = (high - low) / parts;
     let power = 10_f64.powf(rough.log10().floor());

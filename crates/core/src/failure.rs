@@ -18,7 +18,7 @@ use crate::trial::{Account, Frame, Trial};
 /// match, and nothing is taken for the same that may be another.
 const VERSION: &str = "1";
 
-/// A text that is longer than this has its digest in its place.
+/// The most characters of a text; a longer one is replaced by its digest.
 const LONGEST: usize = 200;
 
 /// The most characters of a kind that stand before a digest.

@@ -511,7 +511,7 @@ mod tests {
  def test_one():
      pass
 ";
-        // The last line of the block is one of the two blank lines that part definitions.
+        // The last line of the block is one of the two blank lines between definitions.
         assert_eq!(diff, expected.replace(",13", ",14"));
         assert!(apply(source, &edit).contains("import os\n\n\nimport pytest\n"));
     }

@@ -204,7 +204,7 @@ fn modified(change: &Change, usage: &Usage) -> Vec<Touch> {
     let Some(file) = usage.files.get(&change.file.path) else {
         return Vec::new();
     };
-    // Sources are looked for by everybody who imports them; their modes are not.
+    // Every import looks for its source, but not for the mode of the source.
     let is_mode_only = change.file.lines.is_empty();
     let tells_by_looks = is_mode_only || !change.file.is_python();
     let is_looked_at = match file.asked {

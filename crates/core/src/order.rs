@@ -21,10 +21,10 @@ use difference::{compare, compare_briefly, is_shown};
 use groups::{find_cleaners, find_singles, is_sole};
 use work::Work;
 
-/// What to do next about one test. Call it again after each batch of runs.
+/// The next step about one test. Call it again after each batch of runs.
 ///
-/// It is given all answers each time and goes the same way again, so that a search can be cut off
-/// anywhere and taken up by whoever kept the answers.
+/// It gets all answers each time and takes the same way again, so that a search can be cut off anywhere and continued
+/// by a caller that kept the answers.
 pub fn next_step(case: &Case<'_>, answers: &Answers) -> Step {
     match examine(case, answers) {
         Ok(diagnosis) => Step::Conclude(diagnosis),
@@ -65,7 +65,7 @@ pub enum Scope {
     All,
 }
 
-/// What to do next about one test.
+/// The next step about one test. Call it again after each batch of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Run it once after each of these, in a fresh VM each; one that is there twice is run twice.
@@ -83,7 +83,7 @@ pub struct Diagnosis {
     pub alone: Ends,
     /// The sets of tests that make it end otherwise: each suffices, and none has a part that does.
     pub culprits: Vec<Culprit>,
-    /// Tests that undo the doing of the first set when they run after it.
+    /// Tests that undo the effect of the first set when they run after it.
     pub cleaners: Vec<TestId>,
     /// Whether all tests were tried as culprits and cleaners.
     pub is_complete: bool,
@@ -109,7 +109,7 @@ pub struct Dependence {
 /// Tests that make another end otherwise than alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Culprit {
-    /// The tests, in an order that does it.
+    /// The tests, in an order that has the effect.
     pub tests: Vec<TestId>,
     /// Whether they have the effect only in this order.
     pub is_ordered: bool,
@@ -206,12 +206,12 @@ fn search(
         }
     }
     if is_complete {
-        // The first stays: the cleaners are those of its doing.
+        // The first set stays: the cleaners undo its effect.
         sets[1..].sort_by_key(|set| place(case, set));
         if !is_sole {
             more_sets(case, lead, &oracle, &mut sets)?;
         }
-        // But one that does it alone says more than several together.
+        // But a test that has the effect alone says more than several together.
         if sets.iter().any(|set| set.len() < sets[0].len()) {
             sets.sort_by_key(|set| (set.len(), place(case, set)));
             cleaners = find_cleaners(case, &oracle, &sets)?;
@@ -266,7 +266,7 @@ fn place(case: &Case<'_>, set: &[TestId]) -> Option<usize> {
     case.others.iter().position(|test| test == first)
 }
 
-/// Sets of several culprits: what of the lead does it without those that are known.
+/// Adds sets of several culprits: parts of the lead that have the effect without the known culprits.
 fn more_sets(
     case: &Case<'_>,
     lead: &[TestId],

@@ -108,8 +108,7 @@ impl Sequential {
     }
 }
 
-/// The probability of at least so many hits in the second tally if both have the same rate (Fisher's
-/// exact test, one-sided).
+/// The probability of at least the second tally's hits, if both have the same rate (Fisher's exact test, one-sided).
 pub fn chance_of(first: Tally, second: Tally) -> f64 {
     let hits = first.hits + second.hits;
     let runs = first.runs() + second.runs();

@@ -1,7 +1,7 @@
 //! The things that a run of a test used: the code that ran, the files it read or looked for, what it started.
 //!
-//! Paths are relative to the repository's root with `/` between the parts, unless a field says that
-//! they lie outside. Whoever reads a runner's facts puts them into this form.
+//! Paths are relative to the repository's root with `/` between the parts, unless a field says that they lie outside.
+//! The reader of a runner's facts puts them into this form.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,7 @@
 //! Frames out of the texts of frameworks: Python's own tracebacks, pytest's long and short ones, and Java's stacks.
 //!
-//! Whoever can should say the frames themselves: a text is made for people. What cannot be told is left out.
+//! A runner should send the frames themselves if it can: a text is made for people. What cannot be read from it is
+//! left out.
 
 use crate::trial::Frame;
 

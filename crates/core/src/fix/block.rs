@@ -1,6 +1,6 @@
 //! Python functions by their indentation, as far as a small edit needs them.
 //!
-//! What does not look as expected is no function to edit: whoever asks gets `None` and suggests nothing.
+//! Code that does not look as expected is no function to edit: the answer is then `None`, and nothing is suggested.
 
 /// A function in a source; lines are counted from 0.
 pub(super) struct Function<'a> {

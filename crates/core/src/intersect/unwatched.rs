@@ -28,8 +28,8 @@ pub(super) fn unwatched(unused: &[&Change], usage: &Usage) -> Vec<Unknown> {
     unwatched.into_iter().chain(left).collect()
 }
 
-/// Whether every use of a changed file is seen: it is a class that was and is there, and loading it is told. What
-/// speaks for a module or a package as a whole is no class.
+/// Whether every use of a changed file is seen: it is a class that existed before and exists now, and loading it is
+/// reported. A file that speaks for a module or a package as a whole is no class.
 fn is_followed(file: &ChangedFile, roots: &BTreeSet<String>) -> bool {
     let is_class = match file
         .path

@@ -102,7 +102,7 @@ impl<'a> Oracle<'a> {
     /// An oracle for the event that tells the runs after a lead from those alone.
     pub(super) fn new(answers: &'a Answers, alone: Ends, after: Ends) -> Self {
         let (hit, low, high) = event(alone, after);
-        // A part of the lead may do it a little less often than the whole.
+        // A part of the lead may have the effect a little less often than the whole.
         let yes = if high.is_steady() {
             high.rate()
         } else {
@@ -151,7 +151,7 @@ impl<'a> Oracle<'a> {
     }
 }
 
-/// The ends after these tests once there are so many runs.
+/// The ends after these tests, once there are `runs` runs; the need for more until then.
 pub(super) fn at_least(answers: &Answers, before: &[TestId], runs: u32) -> Result<Ends, Need> {
     let ends = answers.after(before);
     let made = ends.passed + ends.failed;

@@ -81,7 +81,7 @@ pub(super) fn compare_briefly<'a>(
     Ok((is_known && is_other).then(|| Oracle::new(answers, alone, after)))
 }
 
-/// The ends alone and after a lead, once there are so many runs of both.
+/// The ends alone and after a lead, once there are `runs` runs of both; the need for more until then.
 fn both_at_least(answers: &Answers, lead: &[TestId], runs: u32) -> Result<[Ends; 2], Need> {
     let both = [&[], lead].map(|before| at_least(answers, before, runs));
     let both = collect_all(both.into_iter())?;

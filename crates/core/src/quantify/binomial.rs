@@ -1,4 +1,4 @@
-//! The binomial distribution: how likely so many failures are at a given rate.
+//! The binomial distribution: the probability of a number of failures at a given rate.
 //!
 //! The probability of one count is computed as R does (C. Loader, "Fast and Accurate Computation of
 //! Binomial Probabilities", 2000), because the difference of large logarithms of factorials is good for few

@@ -19,7 +19,7 @@ pub struct Failing<'a> {
 pub enum Bond {
     /// Nothing: it is one test.
     Alone,
-    /// They fail with the same message, but for what differs from run to run.
+    /// They fail with the same message, except for what differs from run to run.
     Signature,
     /// They failed in the same reports, and in no others.
     Together,

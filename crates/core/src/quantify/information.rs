@@ -1,10 +1,10 @@
 //! The information that one more run of a test would give about whether it is broken now.
 //!
-//! A test is as it was, or broken. On any day it may break, and what is broken may be mended; so what was
-//! seen weeks ago says little about today, and a test that has not run for long is worth a look. The worth
-//! of a run is the mutual information between its outcome and the truth, in nats. A test that has been
-//! shown to be broken is worth little until it may have been mended, whereas `BinomialStabilityOrder` reruns
-//! it for ever. `docs/statistics.md` has the reasons.
+//! A test is as it was, or broken. On any day it may break, and a broken test may be mended; so the runs of weeks ago
+//! say little about today, and a test that has not run for long is worth a look. The worth of a run is the mutual
+//! information between its outcome and the truth, in nats. A test that has been shown to be broken is worth little
+//! until it may have been mended, whereas `BinomialStabilityOrder` reruns it again and again. `docs/statistics.md` has
+//! the reasons.
 
 use super::sample::{Day, Sample, to_float};
 

@@ -46,8 +46,8 @@ pub fn ln_marginal(sample: Sample, a: f64, b: f64) -> f64 {
     ) - ln_beta(a, b)
 }
 
-/// The probability of at least so many failures for a test with this baseline, whose rate is not known
-/// exactly: the tail of the beta-binomial distribution with Jeffreys' prior.
+/// The probability of at least `current`'s failures for a test with this baseline, whose rate is not known exactly:
+/// the tail of the beta-binomial distribution with Jeffreys' prior.
 ///
 /// With a long baseline it comes to the binomial test against the baseline's rate.
 pub fn at_least_after(baseline: Sample, current: Sample) -> f64 {

@@ -131,8 +131,8 @@ pub fn replay(recorded: &Recorded, order: RerunOrder, visit: impl FnMut(Replayed
     }
 }
 
-/// Hands out a share of each day's runs: as if on each day so many could be made, and the order chose among
-/// those that were, in O(R log T).
+/// Hands out a share of each day's runs, in O(R log T): as if only this number of runs could be made on each day, and
+/// the order chose among the runs that were made.
 ///
 /// In [`replay`] a test that is preferred comes to its later days sooner than the others, which nobody can
 /// do; here all tests are of the same day. By `Binomial` a test that has not run comes first, as in the

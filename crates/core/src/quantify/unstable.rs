@@ -14,8 +14,8 @@ const AFTERMATH: i32 = 14;
 /// The rule by which a test is called unstable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
-    /// The binomial test against the stable rate after each day, and flagged for ever at the first p up to
-    /// the error (Rehman 2019, 4.3). Looking again and again makes many false alarms.
+    /// The binomial test against the stable rate after each day; a test is flagged for good at the first p up to the
+    /// error (Rehman 2019, 4.3). Looking again and again makes many false alarms.
     Paper(Prior),
     /// One look at the end, with the false-discovery rate across tests held at the error.
     Fdr,

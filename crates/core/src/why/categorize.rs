@@ -94,7 +94,8 @@ impl Ledger {
         self.is_started(other.thread, own) || self.is_started(own, other.thread)
     }
 
-    /// Whoever does not wait for what it started waits too little; others meet by chance.
+    /// The category of an order of threads: a thread that does not wait for one that it started waits too little;
+    /// other threads meet by chance.
     pub(crate) fn thread_category(&self, predicate: &Predicate) -> Option<Category> {
         if self.threads.len() < 2 {
             return None;

@@ -1,4 +1,4 @@
-//! A place at which passing and failing runs differ, as it is told.
+//! A place at which passing and failing runs differ, as reports show it.
 
 use crate::why::category::Category;
 use crate::why::ledger::{Evidence, Side, Sides};
@@ -71,14 +71,14 @@ pub struct Spread {
     pub range: Option<(f64, f64)>,
 }
 
-/// A call in words: where, in which thread, the how-manieth.
+/// A call, for reports: its place, its thread, and its number there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// Where, and what is called.
     pub site: Site,
     /// The thread's name.
     pub thread: String,
-    /// The how-manieth call there in this thread, from 1.
+    /// The number of the call there in this thread, from 1.
     pub sequence: u32,
 }
 

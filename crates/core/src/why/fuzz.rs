@@ -1,8 +1,8 @@
-//! Delay fuzzing: which delays make a test fail that passes by itself (`RootFinder` 2019, 3.2 and 4).
+//! Delay fuzzing: the delays that make a test fail which passes by itself (`RootFinder` 2019, 3.2 and 4).
 //!
-//! A [`Fuzz`] says which delays the next run has. First it looks, by seed, for a set of delays with which
-//! the test fails; then it narrows that set down to the fewest (Zeller's ddmin), asking each set as often
-//! as it takes to believe the answer. Whoever makes the runs is elsewhere.
+//! A [`Fuzz`] says which delays the next run has. First it looks for a set of delays with which the test fails; the
+//! seed chooses. Then it narrows that set down to the fewest (Zeller's ddmin), and tries each set as often as it takes
+//! to believe the answer. The runs are made elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +115,7 @@ pub struct Fuzz {
 }
 
 impl Fuzz {
-    /// A search by this seed, after so many runs without delays.
+    /// A search by this seed, after the runs `without` delays.
     pub fn new(seed: u64, most: u32, without: Tally) -> Self {
         Self {
             seed,

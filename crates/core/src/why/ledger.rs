@@ -307,7 +307,7 @@ impl Ledger {
         number
     }
 
-    /// The row of the how-manieth call in a lane; all that come before it have theirs.
+    /// The row of a call in a lane, by its number there; all calls before it have theirs.
     pub(super) fn row(&mut self, (site, thread): Lane, lane: u32, sequence: u32) -> u32 {
         let rows = &mut self.lanes[lane as usize];
         if let Some(row) = rows.get(sequence as usize - 1) {

@@ -18,7 +18,7 @@ pub enum Label {
 }
 
 impl Label {
-    /// The label of a predicate among so many passing and failing runs.
+    /// The label of a predicate among this number of passing and of failing runs.
     pub fn of(predicate: &Predicate, runs: Sides<u32>) -> Self {
         let [passing, failing] = runs;
         let is_consistent = |held: Held, runs: u32| {

@@ -3,9 +3,9 @@
 use crate::why::ledger::{Epoch, Evidence, Ledger, Side, Sides, Value};
 use crate::why::split::{Beyond, best_split, median};
 
-/// A call that took so much longer or shorter is worth telling, in microseconds.
+/// The least difference of times that is worth telling, in microseconds.
 const LEAST_DELAY: f64 = 1000.0;
-/// And it must be so many times as long.
+/// The least ratio of times that is worth telling.
 const LEAST_RATIO: f64 = 1.5;
 
 /// A claim about a call.
@@ -51,7 +51,7 @@ pub struct Place {
     /// Where: by its number in the ledger.
     pub(crate) site: u32,
     pub(crate) thread: u32,
-    /// The how-manieth call there in this thread, from 1.
+    /// The number of the call there in this thread, from 1.
     pub sequence: u32,
 }
 
@@ -93,7 +93,7 @@ pub struct Predicate {
 }
 
 impl Predicate {
-    /// A claim about what was seen at one epoch that holds in so many runs.
+    /// A claim about one epoch that holds in `yes` runs.
     pub(crate) fn new(evidence: &Evidence, claim: Claim, yes: Sides<u32>) -> Self {
         let held = |side: Side| Held {
             yes: yes[side as usize],
@@ -236,8 +236,8 @@ impl Ledger {
         }
     }
 
-    /// The values that are more frequent in failing runs, if there are several of them and of the others, and
-    /// in how many runs one of them came. `None` also if there were more values than are told apart.
+    /// The values that are more frequent in failing runs, if there are several of them and several others, and the
+    /// number of runs with one of them. `None` also if there were more values than are told apart.
     fn split_values(&self, evidence: &Evidence) -> Option<(Claim, Sides<u32>)> {
         if !evidence.is_told_apart() || evidence.raised != [0; 2] {
             return None;

@@ -232,9 +232,9 @@ impl Ledger {
         let is_order = matches!(predicate.claim, Claim::After(_));
         let is_time = matches!(predicate.claim, Claim::Slow(_) | Claim::Fast(_));
         match kind {
-            // Whoever starts threads is ahead of them, or not, also in runs without any harm.
+            // A thread that starts others is ahead of them, or not, also in runs that pass.
             Kind::Start if is_order => 0.7,
-            // Whoever starts a thread is ahead of it, or not; threads that did not start each other race.
+            // A thread is ahead of one that it started, or not; threads that did not start each other race.
             _ if is_order && self.is_family(predicate) => 0.75,
             // An order is itself what the scheduler decides, whatever is called.
             _ if is_order => 0.8,

@@ -20,7 +20,7 @@ pub(super) struct Paper {
     /// Fails unless one of these is set.
     pub(super) needs: Vec<usize>,
     pub(super) is_broken: bool,
-    /// Fails in so many of ten runs in which it would fail.
+    /// The number of failures in ten runs in which it would fail; `None` means all.
     pub(super) chance: Option<u32>,
 }
 
