@@ -264,7 +264,7 @@ impl Session {
                 Some(_) | None => {}
             }
         }
-        // Paths are told as the user's own while the copy is still there.
+        // Paths are turned into the user's own while the copy is still there.
         let copy = self.place(lane.workspace.as_ref());
         for place in &mut places {
             let inside = place.file.as_deref().map(camino::Utf8Path::new);

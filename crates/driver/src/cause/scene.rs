@@ -130,8 +130,8 @@ impl Session {
 
     /// Whether the test ends otherwise than alone in a scene with nothing put back.
     ///
-    /// Threads and child processes do not live on in a copy, and a port stays taken by the original: then
-    /// each try gets a VM of its own. Culprits that do it by chance get several goes.
+    /// Threads and child processes do not live on in a copy, and a port stays taken by the original: then each try
+    /// gets a VM of its own. Culprits that have their effect only by chance get several tries.
     pub(crate) fn check_scene(
         &mut self,
         scene: &mut Scene,
@@ -231,7 +231,8 @@ impl Session {
     }
 }
 
-/// Without a copy of the work tree the files are the user's own: what has changed is told, and never undone.
+/// Marks changed files so that they are reported and never undone: without a copy of the work tree they are the user's
+/// own.
 fn leave_files(pieces: &mut [Piece]) {
     for piece in pieces.iter_mut().filter(|piece| piece.kind == "file") {
         piece.is_restorable = false;

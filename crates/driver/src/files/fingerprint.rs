@@ -58,7 +58,7 @@ impl Look {
 
 /// Looks at a folder and all that is in it, by path from `top`. Caches of bytecode are passed over.
 ///
-/// A folder that may not be entered is opened for good: whoever looks wants to put it back as it was.
+/// A folder that may not be entered is opened, and stays open: the caller wants to put it back as it was.
 pub(crate) fn look_around(
     top: &Path,
     inside: &Path,

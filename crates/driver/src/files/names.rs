@@ -28,7 +28,7 @@ impl Names {
     }
 }
 
-/// A test with another path in its parameters: the file and the function before them are told from the root.
+/// A test with another path in its parameters: the file and the function before them are relative to the root.
 fn renamed(test: &TestId, from: &str, to: &str) -> TestId {
     let name = test.name();
     let Some((function, parameters)) = name.split_once('[') else {

@@ -126,6 +126,7 @@ impl Original {
         let path = path.canonicalize()?;
         let path = Utf8PathBuf::try_from(path).map_err(io::Error::other)?;
         // From here on the folder is removed, whatever happens.
+        // A folder of the same name: it can be that of a package.
         let part = Path::new("files").join(self.root.file_name().unwrap_or("root"));
         let files = path.as_std_path().join(&part);
         let mut workspace = Workspace {
@@ -154,8 +155,8 @@ impl Original {
         Ok(workspace)
     }
 
-    /// A copy of a checkout of the base lies in a folder like that of the checkout: whoever reads its path sees which
-    /// of the two sides it is.
+    /// The beginning of the folder's name. A copy of a checkout of the base lies in a folder like that of the
+    /// checkout: its path shows which of the two sides it is.
     fn prefix(&self) -> &'static str {
         let around = self.root.parent().and_then(Utf8Path::file_name);
         let is_base = around.is_some_and(|name| name.starts_with(worktree::PREFIX));

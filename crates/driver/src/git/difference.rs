@@ -94,7 +94,7 @@ pub enum CheckBase {
 
 /// The differences between the base and the work tree.
 pub(crate) struct Difference {
-    /// The folder that paths are told from.
+    /// The folder to which paths are relative.
     pub(crate) root: Utf8PathBuf,
     /// The place where git keeps the base; `None` if only the digests of its files are known.
     pub(crate) git: Option<Kept>,
@@ -108,7 +108,7 @@ pub(crate) struct Difference {
     pub(crate) left: BTreeSet<String>,
     /// The old paths of files that git sees as moved, by their new ones.
     pub(crate) moved: BTreeMap<String, String>,
-    /// Those among them that git is told not to look at, by `assume-unchanged` or `skip-worktree`.
+    /// The files among them that git is told not to look at, by `assume-unchanged` or `skip-worktree`.
     pub(crate) hidden: BTreeSet<String>,
 }
 

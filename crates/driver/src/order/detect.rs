@@ -19,8 +19,8 @@ const QUICK: Work = Work(15_000);
 /// The most additional orders, and the most of them that are shuffled.
 const MOST_ROUNDS: usize = 400;
 const SHUFFLED: usize = 40;
-/// The number of other tests after which a test that the user names runs once more, unless it takes more work than
-/// `SLOW`.
+/// The step between the numbers of other tests before a test that the user names, about. There is only one number if
+/// the test itself takes more work than `SLOW`.
 const EVERY: usize = 40;
 const SLOW: Work = Work(200);
 

@@ -70,7 +70,7 @@ pub enum Command {
         /// Whether failures need no text but their message.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         brief: bool,
-        /// Whether a copy of this VM does it, and ends.
+        /// Whether a copy of this VM does the work, and then ends.
         apart: bool,
         /// The file beside the channel into which a copy writes what it uses from now on.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -237,9 +237,9 @@ pub(crate) enum Message {
         /// The number of failures beyond those of tests and of collection.
         extra: u32,
     },
-    /// A copy is going to leave this one for a branch, as soon as it is told to.
+    /// A copy is going to make a copy of itself for a branch, as soon as it gets the command for that.
     Branching {},
-    /// A copy of the VM is going to do what the VM was told, and speaks in its place.
+    /// A copy of the VM is going to obey the VM's last command, and speaks in place of the VM.
     Apart {
         /// The copy's process.
         pid: i32,

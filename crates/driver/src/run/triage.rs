@@ -1,4 +1,4 @@
-//! Failures that another command reported, looked into: the fresh rungs of the ladder, and INTERSECT.
+//! The examination of failures that another command reported: the fresh rungs of the ladder, and INTERSECT.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -142,7 +142,7 @@ impl Session {
         }
     }
 
-    /// The failures that are tests of this project, each once; of the others it is told why not.
+    /// The failures that are tests of this project, each once. For the others, the reason is reported.
     fn match_tests<'r>(&self, reports: &'r Reports) -> Vec<(TestId, &'r Reported)> {
         let mut matched: Vec<(TestId, &Reported)> = Vec::new();
         for reported in &reports.failures {

@@ -1,7 +1,8 @@
-//! The system's eye on changed documents, open before the suite begins: who has used them when a test fails?
+//! The system's watch over changed documents, which begins before the suite: it tells who has used them when a test
+//! fails.
 //!
-//! The suite runs unwatched and pays nothing for it. The answer is there only where the changes are such that nobody can
-//! use them without opening a file or listing a folder, and where that holds for what git does not follow as well.
+//! The suite runs unwatched and pays nothing for it. There is an answer only if nobody can use the changes without
+//! opening a file or listing a folder, and if that holds for the files that git does not follow as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;

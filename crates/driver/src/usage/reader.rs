@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         self.usage.scanned.extend(way.place);
     }
 
-    /// Whoever goes through a link reads it.
+    /// A path that goes through a link reads the link.
     pub(super) fn links(&mut self, way: &Way) {
         for link in &way.links {
             let file = self.usage.files.entry(link.clone()).or_default();

@@ -26,7 +26,7 @@ pub enum Happening {
     Ran(VmId, Box<Ran>),
     /// A VM does not know the test that it was told to run.
     Unknown(VmId),
-    /// A copy is going to leave another one, as soon as it is told to.
+    /// A copy is going to make a copy of itself, as soon as it gets the command for that.
     Branching(VmId),
     /// A copy of a VM does what the VM was told; this is its process.
     Apart(VmId, Pid),

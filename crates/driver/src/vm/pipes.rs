@@ -78,7 +78,7 @@ impl Pipes {
 
     /// Removes the pipes of a VM that is over, and wakes its reader up so that it sees that.
     pub(crate) fn remove(&self) {
-        // Opened for both, a pipe waits for nobody, and whoever waits for its other end goes on.
+        // A pipe that is opened for both ends waits for nobody, and a process that waits for its other end goes on.
         let both_ends = |path: &Path| OpenOptions::new().read(true).write(true).open(path);
         let wake_up = [both_ends(&self.messages), both_ends(&self.commands)];
         for path in [&self.messages, &self.commands] {

@@ -81,7 +81,7 @@ impl Bench {
         if let Some(keep) = keep {
             keep_trace(&trace, keep, side).map_err(StartError::Scratch)?;
         }
-        // Ours, from this very run: one that cannot be read is as good as lost, and that is told.
+        // The trace is ours, from this very run: if it cannot be read, it is as good as lost, and the report says so.
         match read_trace(&trace) {
             Ok(recorded) => {
                 self.cut += u32::from(!recorded.is_whole);
@@ -194,7 +194,7 @@ fn add_all(files: Vec<(Utf8PathBuf, Side)>, cut: &mut u32) -> Result<Ledger, Tra
     let reader = thread::spawn(move || {
         for (path, side) in files {
             let is_over = |sent: Result<(), _>| sent.is_err();
-            // Whoever listens has gone because of an error that was sent before.
+            // The receiver has gone because of an error that was sent before.
             if is_over(sender.send(read_trace(&path).map(|recorded| (recorded, side)))) {
                 break;
             }

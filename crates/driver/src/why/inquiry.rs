@@ -138,8 +138,8 @@ impl Gathered {
 }
 
 impl Session {
-    /// Runs a test with tracing until there are enough traces, or the user has had enough: then what is known
-    /// so far is told.
+    /// Runs a test with tracing until there are enough traces, or until the user interrupts it: then the result is
+    /// what is known so far.
     pub fn trace(mut self, inquiry: &Inquiry) -> Result<Traces, RunError> {
         let mut gathered = Gathered::default();
         let is_interrupted = match self.trace_test(inquiry, &mut gathered) {
@@ -227,7 +227,8 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a test without tracing, after so many runs with it: how many failed (hits) and passed.
+    /// Runs a test without tracing, `runs` times after `before` runs with it, and returns how many runs failed (hits)
+    /// and passed.
     fn run_plain(
         &mut self,
         test: &TestId,

@@ -106,7 +106,7 @@ struct Wire {
 }
 
 impl Module {
-    /// Reads the record of one module. `root` is the folder that its files are told from.
+    /// Reads the record of one module. `root` is the folder to which its files are relative.
     pub(crate) fn read(record: &Utf8Path, root: &Utf8Path) -> io::Result<Self> {
         let text = fs::read_to_string(record.join("module.json"))?;
         let mut whole: serde_json::Value = serde_json::from_str(&text)?;

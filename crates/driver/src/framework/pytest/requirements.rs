@@ -63,7 +63,7 @@ pub(crate) struct Package {
 /// The steps from the environment of one version of a file to that of another version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delta {
-    /// Packages of which the other version says something else, or which only that has: as pip is told.
+    /// Packages that differ in the other version, or that only the other version has: the name, and the text for pip.
     pub(crate) changed: BTreeSet<(String, String)>,
     /// Packages that the other version does not have.
     pub(crate) added: BTreeSet<String>,
@@ -90,7 +90,7 @@ impl Requirements {
         })
     }
 
-    /// The packages of which it says the one version, as pip is told.
+    /// The packages with exactly one version, as texts for pip.
     pub(crate) fn pins(&self) -> impl Iterator<Item = (&String, &String)> {
         let single = self.packages.iter().filter(|(_, ways)| ways.len() == 1);
         single.filter_map(|(name, ways)| {
