@@ -136,10 +136,10 @@ pub(crate) enum FrameworkArg {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) project: ProjectArgs,
-    /// Reruns in the same process, right after a failure [default: 1]
+    /// Number of reruns in the same process, right after a failure [default: 1]
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) immediate: Option<u32>,
-    /// Reruns in the same process, after the suite [default: 1]
+    /// Number of reruns in the same process, after the suite [default: 1]
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) end: Option<u32>,
     #[command(flatten)]
@@ -183,7 +183,7 @@ pub(crate) struct TriageArgs {
 /// The rungs that a failure can climb wherever it happened.
 #[derive(Clone, Debug, Default, Parser)]
 pub(crate) struct LadderArgs {
-    /// Reruns that each get a fresh process [default: 2]
+    /// Number of reruns that each get a fresh process [default: 2]
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) fresh: Option<u32>,
     /// How a fresh process is made [default: fork where that is safe, and exec to confirm the result]
@@ -286,7 +286,7 @@ pub(crate) enum FlakyArg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ForgiveArg {
-    /// Failures that fail at the base in the same way
+    /// Failures that the base has in the same way
     PreExisting,
 }
 
