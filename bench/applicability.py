@@ -141,7 +141,7 @@ class Bench:
             shutil.rmtree(cache, ignore_errors=True)  # A cached file of the same second would be believed.
 
     def look_at(self, commit: str) -> Found:
-        """What is found for a commit, from an earlier run if there was one."""
+        """The findings for a commit, from an earlier run if there was one."""
         kept = self.results / f"{commit}.json"
         if kept.exists():
             found: Found = json.loads(kept.read_text())
@@ -213,7 +213,7 @@ def differences(before: Outcomes, after: Outcomes, files: List[str]) -> List[str
 
 
 class Row(NamedTuple):
-    """What was found in one project, newest commit first."""
+    """The findings in one project, newest commit first."""
 
     project: Project
     head: str

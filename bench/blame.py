@@ -72,7 +72,7 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 class Setting(NamedTuple):
-    """What surrounds a plant: how the change is committed, and what is known before."""
+    """The surroundings of a plant: the way in which the change is committed, and what is known before."""
 
     has_remote: bool
     is_committed: bool
@@ -283,7 +283,7 @@ class Bench:
 
 
 def summarise(report: Dict[str, Any], plan: Plan) -> Dict[str, Any]:
-    """What is kept of a report."""
+    """The part of a report that is kept."""
     findings = []
     for finding in report["findings"]:
         whose = finding.get("whose") or {}

@@ -157,7 +157,7 @@ class Planter:
     # Leaks ----------------------------------------------------------------------------------------------
 
     def split(self) -> Tuple[List[edits.Edit], List[edits.Edit], str]:
-        """Where the polluter and the reader go: into the change, or one of them was there before."""
+        """The places of polluter and reader: both in the change, or one of them was there before."""
         ways = [(self.change, self.change, "both"), (self.change, self.base, "polluter"), (self.base, self.change, "reader")]
         return self.chance.choices(ways, [5, 4, 3])[0]
 
@@ -230,7 +230,7 @@ class Planter:
     # What is taken away ---------------------------------------------------------------------------------
 
     def no_restore(self) -> Plan:
-        """What a function or a test put back is not put back any more."""
+        """State that a function or a test put back is not put back any more."""
         reader, state = self.reader(), self.restorable()
         if self.chance.random() < 0.5:
             writers = [one for one in self.survey.sites if min(one.calls) < max(reader.calls) and not set(reader.calls) & set(one.calls)]
@@ -347,7 +347,7 @@ class Planter:
         return self.plan("chance", kind, site.tests, [], rate=rate)
 
     def louder(self) -> Plan:
-        """What failed now and then before fails often with the change."""
+        """A test that failed now and then before fails often with the change."""
         site = self.seldom_called()
         low, high = (self.per_call(site, rate) for rate in (0.03, self.chance.choice([0.6, 0.8, 0.95])))
         line = f"if random.random() < {low:.4f}:  # {self.noun}"
@@ -453,7 +453,7 @@ class Planter:
         return plan
 
 
-# How often each family comes.
+# The share of each family.
 GUILTY = {
     "leak": 22, "test_leak": 14, "new_polluter": 8, "import_leak": 4, "no_restore": 9, "error_path": 4,
     "moved": 5, "removed": 5, "fixture": 5, "coin": 10, "louder": 2, "wait": 4, "retry": 3, "set_order": 3,
@@ -486,5 +486,5 @@ def draw_old(project: Project, survey: Survey, chance: random.Random, family: Op
 
 
 def truth(plan: Plan) -> Dict[str, Any]:
-    """What is written down of a plan."""
+    """The part of a plan that is written down."""
     return {name: getattr(plan, name) for name in ("family", "kind", "victims", "polluters", "rate", "files", "note")}

@@ -1,4 +1,4 @@
-"""How many edits of function bodies also change what runs at import, and so count for every importer.
+"""The share of edits of function bodies that also change what runs at import.
 
     python3 bench/blocks.py REPOSITORY... [--commits 300]
 
@@ -74,7 +74,7 @@ def own_block(source: bytes, has_docs: bool, has_imports: bool) -> str:
 
 
 def kind_of(old: bytes, new: bytes) -> "str | None":
-    """What an edit changes beside bodies; `None` if it changes no body, or cannot be parsed."""
+    """The changes of an edit besides bodies; `None` if it changes no body, or cannot be parsed."""
     told = blocks.compare(old, new)
     if told is None:
         return None

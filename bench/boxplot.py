@@ -14,7 +14,7 @@ INK, FAINT, PALE, DEEP = "#1f2933", "#d5dbe1", "#f6d9b8", "#3b6ea5"
 
 
 class Group(NamedTuple):
-    """What stands above one name, in per cent."""
+    """The values above one name, in per cent."""
 
     name: str
     below: str
@@ -23,7 +23,7 @@ class Group(NamedTuple):
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """By linear interpolation between the two nearest values."""
+    """A quantile, by linear interpolation between the two nearest values."""
     ordered = sorted(values)
     at = (len(ordered) - 1) * share / 100
     low, high = math.floor(at), math.ceil(at)

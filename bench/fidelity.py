@@ -246,7 +246,7 @@ def weigh(plain: List[Recording], ours: Recording) -> Tuple[List[str], List[str]
 
 
 def diff(plain: List[Any], ours: List[Any]) -> List[str]:
-    """In what two lists differ, as lines; nothing if they are equal, order included."""
+    """The differences of two lists, as lines; nothing if they are equal, order included."""
     left, right = set(plain), set(ours)
     lines = [f"only plain pytest: {one!r}" for one in plain if one not in right]
     lines += [f"only unflake: {one!r}" for one in ours if one not in left]

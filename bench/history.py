@@ -107,7 +107,7 @@ looked = course[(course.failures > 0) & course.rate.notna()]
 p = stats.binom.sf(looked.failed - 1, looked["sum"], looked.rate)
 unstable = looked[p <= 0.05].groupby("test").day.min()
 
-# What to run next, by P_t.
+# The next test to run, by P_t.
 likely = stats.binom.logpmf(known.failures, known.runs, known.rate.fillna(0))
 order = numpy.argsort(likely, kind="stable")
 answer = [len(current), int(f.sum()), float(quartiles[1]), len(enough), len(unstable)]
@@ -116,7 +116,7 @@ print(json.dumps(answer))
 
 
 class Cost(NamedTuple):
-    """What a process took."""
+    """The time and memory that a process took."""
 
     seconds: float
     processor: float

@@ -28,7 +28,7 @@ AFTERMATH = datetime.timedelta(days=14)
 
 
 class Score(NamedTuple):
-    """How one mode did on one release."""
+    """The result of one mode on one release."""
 
     tests: int
     flagged: int
@@ -50,7 +50,7 @@ class Evaluation:
         self.truth = json.loads(truth.read_text())
 
     def call(self, verb: str, *options: str) -> str:
-        """What unflake answers; exit code 1 says that something was found."""
+        """The answer of unflake; exit code 1 says that something was found."""
         command = [str(self.unflake), verb, "--store", str(self.store), *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):
@@ -58,7 +58,7 @@ class Evaluation:
         return done.stdout
 
     def ask(self, verb: str, *options: str) -> Any:
-        """The same as data."""
+        """The answer of unflake as data."""
         return json.loads(self.call(verb, "--format", "json", *options))
 
     def release(self, name: str) -> Dict[str, Any]:
@@ -68,7 +68,7 @@ class Evaluation:
         return [fault for fault in self.truth["faults"] if fault["release"] == release]
 
     def alarms(self, release: str, mode: str) -> Tuple[int, Dict[str, datetime.date]]:
-        """When each test was flagged during the test cycle, and how many tests there are."""
+        """The number of tests, and the day on which each was flagged during the test cycle."""
         first = datetime.date.fromisoformat(self.release(release)["from"])
         last = first + datetime.timedelta(days=179)
         looks = [last]
@@ -164,7 +164,7 @@ def false_alarms(evaluation: Evaluation) -> List[str]:
 
 
 def replays(evaluation: Evaluation, folder: Path) -> Dict[str, Any]:
-    """What each order would have made of the runs of each release."""
+    """The result of each order on the runs of each release."""
     answers = {}
     for release in RELEASES:
         plot = folder / f"history-orders-{release}.svg"

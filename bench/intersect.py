@@ -254,7 +254,7 @@ class Vm:
         return time.perf_counter() - self._since, attempts[-1]["outcome"]
 
     def facts(self) -> str:
-        """What the watcher has written so far."""
+        """The output of the watcher so far."""
         return Path(self._folder, "0.usage").read_text()
 
     def tell(self, **command: Any) -> None:

@@ -1,4 +1,4 @@
-"""What unflake costs on a Maven module: 300 quick JUnit 4 tests in 30 classes, made here.
+"""The cost of unflake on a Maven module: 300 quick JUnit 4 tests in 30 classes, made here.
 
     python bench/java.py UNFLAKE [--rounds 3] [--classes 30] [--write docs/benchmarks.md]
 

@@ -217,7 +217,7 @@ print(fork, page)
 
 
 def explain(bench: Bench, rows: List[Row]) -> str:
-    """Where the time of a copy goes, in figures of this machine."""
+    """The parts of the time of a copy, in figures of this machine."""
     fork, page = map(float, subprocess.check_output([str(bench.python), "-c", COPIES], text=True).split())
     suite, method = rows[0].pair[0], rows[1].pair[0]
     folder = bench.work / "suites/quick"

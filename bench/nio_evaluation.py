@@ -47,7 +47,7 @@ class Project(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What `unflake nio` said about a project."""
+    """The answer of `unflake nio` about a project."""
 
     project: Project
     tests: int
@@ -141,7 +141,7 @@ def word(finding: Dict[str, Any]) -> str:
 
 
 def differences(case: Dict[str, Any], result: Result) -> List[str]:
-    """What was said of a project with a known truth and is not so."""
+    """The wrong answers about a project whose truth is known."""
     said = {test: word(finding) for test, finding in result.findings.items()}
     wrong = []
     for test, truth in case["nio"].items():
@@ -153,7 +153,7 @@ def differences(case: Dict[str, Any], result: Result) -> List[str]:
             wrong.append(f"{test} is {name}, said: {said.get(test, 'nothing')}")
     names = {test: truth["kind"] for test, truth in case["order_dependent"].items()}
     names.update({test: truth["name"] for test, truth in case["also"].items()})
-    # What fails by chance may get any name but NIO, or none.
+    # A test that fails by chance may get any name but NIO, or none.
     chance = [test for test in case.get("chance", {}) if not said.get(test, "").startswith("nio")]
     for test, name in said.items():
         is_known = test in case["nio"] or test in case["not_nio"] or test in chance

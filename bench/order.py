@@ -29,7 +29,7 @@ from run import find_unflake
 BENCH = Path(__file__).resolve().parent
 PYTEST, LIMIT, ORDERS = "pytest==8.3.5", 900, 10
 PEERS = ["whyflaky==0.1.0", "detect-test-pollution==1.2.0", "pytest-randomly==5.1.0"]
-# What the tests of the real projects share, as their sources show.
+# The state that the tests of the real projects share, as their sources show.
 STATES = {
     "geom": ["geom.eps"],
     "crom": ["factory.auto_"],
@@ -44,7 +44,7 @@ Culprits = FrozenSet[FrozenSet[str]]
 
 
 class Found(NamedTuple):
-    """What a contender says about one test."""
+    """The answer of a contender about one test."""
 
     role: str
     culprits: Culprits
@@ -123,7 +123,7 @@ class Bench:
         return env
 
     def ask(self, contender: str, place: Place) -> Dict[str, Any]:
-        """What a contender says of a place, from an earlier run if there is one."""
+        """The answer of a contender about a place, from an earlier run if there is one."""
         key = f"{contender} {place.name}"
         if key not in self.results:
             ask = {"unflake": self.ask_unflake, "whyflaky": self.ask_whyflaky}
@@ -232,7 +232,7 @@ class Bench:
 
 
 def name_piece(piece: Dict[str, Any]) -> str:
-    """What the report calls it; of a fixture that is alive it also says what it stands for."""
+    """Its name in the report; for a fixture that is alive also the thing that it stands for."""
     return f"{piece['path']} = {piece['after']}" if piece["kind"] == "fixture" else str(piece["path"])
 
 
@@ -399,7 +399,7 @@ def write_peers(bench: Bench, args: argparse.Namespace) -> None:
 
 
 def quick_suite(size: int) -> Suite:
-    """So many quick tests in files of 50, one polluter in the first and one victim in the last."""
+    """Quick tests in files of 50, with one polluter in the first file and one victim in the last."""
     files = {"state.py": "VALUE = []\n", "pytest.ini": "[pytest]\n"}
     count = size // 50
     for file in range(count):
@@ -415,7 +415,7 @@ def quick_suite(size: int) -> Suite:
 
 
 class Timing(NamedTuple):
-    """What a command wrote, its seconds on the wall and of the processor, and when it told each `FOUND`."""
+    """The output of a command, its seconds of wall clock and processor, and the time of each `FOUND`."""
 
     out: str
     seconds: float

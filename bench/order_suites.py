@@ -55,7 +55,7 @@ iterator         | NUMBERS = iter([1, 2, 3])                                 | n
 session fixture  |                                                           | stock_$.append(1)            | stock_$ == []                  | stock_$.clear()              | stock_$
 """
 
-# What two tests do, when the state is spoilt, and the pieces one of which must be named.
+# The work of two tests, the moment at which the state is spoilt, and the pieces one of which must be named.
 PAIRS = [
     ("PARTS = set()", "state_$.PARTS.add('a')", "state_$.PARTS.add('b')", "state_$.PARTS == {'a', 'b'}", ["state_$.PARTS"]),
     ("", "os.environ['A_$'] = '1'", "os.environ['B_$'] = '1'", "'A_$' in os.environ and 'B_$' in os.environ", ["os.environ['A_$']", "os.environ['B_$']"]),
@@ -79,7 +79,7 @@ SLOW = "def test_slow_$():\n    assert sum(number * number for number in range(5
 
 
 class Truth(NamedTuple):
-    """What is planted about one test."""
+    """The planted truth about one test."""
 
     kind: str
     shape: str
@@ -185,7 +185,7 @@ def read_kinds() -> List[List[str]]:
 
 
 def make_suites(count: int) -> List[Suite]:
-    """So many suites, always the same ones; every kind of state comes in turn."""
+    """This number of suites, always the same ones; every kind of state comes in turn."""
     chance, kinds, turn = random.Random("order suites"), read_kinds(), 0
     chance.shuffle(kinds)
     suites = []

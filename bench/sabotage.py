@@ -61,7 +61,7 @@ def break_source(old: str, new: str) -> str:
 
 
 def find_edit(node: Any, lines: List[int]) -> Tuple[int, int, str]:
-    """What to write where, so that a function raises before its first statement."""
+    """The text to write, and its place, so that a function raises before its first statement."""
     if isinstance(node, ast.Lambda):
         body = node.body
         end = lines[(body.end_lineno or 0) - 1] + (body.end_col_offset or 0)

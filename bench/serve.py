@@ -92,7 +92,7 @@ class Server:
 
 @dataclass
 class Load:
-    """What clients and readers saw."""
+    """The observations of clients and readers."""
 
     acknowledged: list[str] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
@@ -318,7 +318,7 @@ def run_pages(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def say_load(found: dict[str, Any]) -> list[str]:
-    """What `load` found, for people."""
+    """The result of `load`, for people."""
     return [
         "## The server under load",
         "",
@@ -335,7 +335,7 @@ def say_load(found: dict[str, Any]) -> list[str]:
 
 
 def say_crash(found: dict[str, Any]) -> list[str]:
-    """What `crash` found, for people."""
+    """The result of `crash`, for people."""
     return [
         "## The server, killed under load",
         "",
@@ -349,7 +349,7 @@ def say_crash(found: dict[str, Any]) -> list[str]:
 
 
 def say_pages(found: dict[str, Any]) -> list[str]:
-    """What `pages` found, for people."""
+    """The result of `pages`, for people."""
     rows = [
         f"| `{path}` | {1000 * found['first'][path]:.0f} ms | {1000 * warm:.0f} ms | {1000 * found['warm_worst'][path]:.0f} ms "
         f"| {'yes' if found['warm_worst'][path] < GOAL else '**no**'} |"

@@ -49,7 +49,7 @@ more-itertools | 10.7.0 | 3.11 | 9.0.2 | | tests/test_recipes.py
 freezegun      | 1.5.5  | 3.12 | 7.4.4 | | tests
 """
 
-# What pytest loads in both kinds of runs; with a folder in WHY_FOLDER it records each test.
+# The plugin that pytest loads in both kinds of runs; with a folder in WHY_FOLDER it records each test.
 PLUGIN = '''
 import json, os, sys
 import pytest

@@ -1,4 +1,4 @@
-"""How long `unflake why --traces` takes over many long traces, and how much memory.
+"""The time and memory that `unflake why --traces` takes for many long traces.
 
     cargo build --release && cargo build --release -p unflake-driver --example traces
     python3 bench/why_analysis.py --write docs/benchmarks.md

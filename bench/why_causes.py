@@ -1,4 +1,4 @@
-"""Where `unflake why` names the planted causes of `fixtures/why`, in our order and in the paper's.
+"""The rank that `unflake why` gives to the planted causes of `fixtures/why`, in our order and in the paper's.
 
     cargo build --release
     python3 bench/why_causes.py --python .venv/bin/python --write docs/evaluation/why.md

@@ -10,7 +10,7 @@ import sys
 from random import Random, getstate, seed, setstate
 from typing import Any, Dict, List, Optional, Tuple
 
-# So many words a Mersenne Twister makes at once, and so often its state is followed.
+# The number of words that a Mersenne Twister makes at once, and the most times that its state is followed.
 WORDS, TWISTS = 624, 64
 
 
@@ -35,9 +35,9 @@ class Chance:
         self._kept = getstate()
 
     def settle(self, redraw: List[str], is_branch: bool = False) -> None:
-        """What a copy does at its start: some generators draw anew, all others are as they were.
+        """Sets the generators of a copy at its start: some draw anew, all others are as they were.
 
-        In a copy of a copy tests have run: what they have seeded stays so.
+        In a copy of a copy tests have run: generators that they have seeded stay as they are.
         """
         redraw = [name for name in redraw if not is_branch or self._is_drawn_only(name, self._kept)]
         if "random" in redraw:
@@ -50,7 +50,7 @@ class Chance:
             self._origins["numpy"] = numpy_state()
 
     def _is_drawn_only(self, name: str, state: Any = None) -> bool:
-        """Whether a generator is where it began, but for the numbers that were drawn from it."""
+        """Whether a generator is as it began, except for the numbers that were drawn from it."""
         origin = self._origins.get(name)
         if origin is None:
             return False

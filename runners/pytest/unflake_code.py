@@ -33,7 +33,7 @@ class Code:
         self._dull: Dict[int, Any] = {}
 
     def actions(self) -> Dict[str, Callable[..., None]]:
-        """What to do at which audit event."""
+        """The handlers of audit events, by event."""
         if sys.version_info >= (3, 12):
             return {"object.__getattr__": self._inspected}
         return {
@@ -152,7 +152,7 @@ class Code:
             self._tell_names(code)
 
     def _tell_names(self, code: Any) -> None:
-        """What code may do that has no event, by the names in it."""
+        """The things that code may do without an event, judged by the names in it."""
         usage, names = self._usage, code.co_names
         if not LINES.isdisjoint(names) or asks_for_lines(code.co_consts):
             usage.note("lines", usage.absolute(code.co_filename))

@@ -22,11 +22,11 @@ from unflake_trace_sites import LEFT_ALONE
 BEFORE, AFTER, ENTER, AWAIT = "@unflake_before", "@unflake_after", "@unflake_enter", "@unflake_await"
 # Around these calls the order of threads is decided.
 MEETING = frozenset((START, WAIT, LOCK, IO, NETWORK))
-# A place in a loop is late only so often in one thread.
+# The most delays of one place in one thread: it may be in a loop.
 MOST_HITS = 3
-# So many seconds, about, a thread is late in one run: what shows only later is no race.
+# The most seconds, about, by which a thread is delayed in one run: what shows only later is no race.
 MOST_LATE = 5.0
-# More places of one run are not told: a search could not try them all.
+# The most places of one run that are reported: a search could not try more.
 MOST_POINTS = 2000
 
 

@@ -65,7 +65,7 @@ def settle(folder: str) -> None:
             if found.files is None and name in unneeded:
                 complaints.append(f"{name} does not list its files")
             files |= {os.path.normpath(str(file)) for file in found.files or []}
-            # What stands there and not in the list, a note of an installer, must not name it either.
+            # Files there that are not in the list, such as a note of an installer, must not name it either.
             files |= {name for name in os.listdir(site_packages) if _is_metadata(name, found)}
         replaced += [os.path.realpath(os.path.join(site_packages, file)) for file in sorted(files)]
         if files:
@@ -82,7 +82,7 @@ def settle(folder: str) -> None:
 
 
 def needed_beside(added: Set[str]) -> Set[str]:
-    """Those of these packages that others need: they were there before."""
+    """The packages among these that others need: they were there before."""
     now = visible()
     needed: Set[str] = set()
     todo = [name for name in now if name not in added]

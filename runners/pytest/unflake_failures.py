@@ -1,4 +1,4 @@
-"""What was raised where, as facts: the kind of a failure and the frames of the project on its way."""
+"""Failures as facts: the kind of a failure and the frames of the project on its way."""
 
 import linecache
 import os
@@ -38,7 +38,7 @@ class Failures:
         self._noted.append((report, facts))
 
     def of(self, report: Any) -> Facts:
-        """What a report tells of; that of a subtest is a copy of the one that was noted."""
+        """The failure that a report tells of; that of a subtest is a copy of the one that was noted."""
         for noted, facts in self._noted:
             if noted is report:
                 return facts

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SYSTEM = ("/proc/", "/sys/", "/dev/")
-# What pytest looks for by itself and that changes what it does with a test.
+# Files that pytest looks for by itself and that change what it does with a test.
 TELLING = ("conftest.py", "__init__.py")
 # Calls without an audit event, and one whose event does not tell from where a path is to be taken.
 UNHEARD = ("stat", "lstat", "access", "readlink", "open")
@@ -184,5 +184,5 @@ def source_of(cached: str) -> str:
 
 
 def is_framework(file: str) -> bool:
-    # What pytest's own testing tool reads, it reads for the test.
+    # Files that pytest's own testing tool reads are read for the test.
     return ("/_pytest/" in file or "/pluggy/" in file) and not file.endswith("/pytester.py")

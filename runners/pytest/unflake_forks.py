@@ -73,7 +73,7 @@ class Forks:
             self._channel.say(say="apart", pid=os.getpid())
             return True
         how = wait_for(child)
-        # What it left running must not outlive it.
+        # Processes that it left running must not outlive it.
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)
         self._channel.say(say="rejoined", how=how)
@@ -88,7 +88,7 @@ class Forks:
 
 
 def wait_for(child: int) -> Optional[str]:
-    """How a child ended; `None` for a plain end."""
+    """The end of a child in words; `None` for a plain end."""
     try:
         _, status = os.waitpid(child, 0)
     except ChildProcessError:  # The project has SIGCHLD ignored.
@@ -110,7 +110,7 @@ def why_not() -> Optional[str]:
 
 
 def count_threads() -> int:
-    """How many threads beside this one a fork would lose."""
+    """The number of threads, besides this one, that a fork would lose."""
     # pytest-rerunfailures starts a server for xdist's workers, which nobody asks anything here.
     targets = [getattr(t, "_target", None) for t in threading.enumerate()]
     idle = [one for one in targets if getattr(one, "__module__", "") == "pytest_rerunfailures"]

@@ -221,7 +221,7 @@ class Guest:
         return marked
 
     def _twice_apart(self, session: Any, command: Message) -> None:
-        """What a copy does. However it ends, the session and its exit hooks are the original's."""
+        """The work of a copy. However it ends, the session and its exit hooks are the original's."""
         try:
             if self._eye is not None and command.get("usage"):
                 self._eye.move(command["usage"])

@@ -1,4 +1,4 @@
-"""What is installed beside the project: a test may fail because of it, with no change to the project."""
+"""The packages beside the project: a test may fail because of one, with no change to the project."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def _list(folder: str) -> List[str]:
 
 
 def _read_origin(path: str) -> Any:
-    """Where the package was installed from, if that is no registry (PEP 610)."""
+    """The source from which the package was installed, if that is no registry (PEP 610)."""
     try:
         with open(os.path.join(path, "direct_url.json"), encoding="utf-8") as file:
             return json.load(file)
@@ -59,7 +59,7 @@ def _is_inside(origin: Any, root: str) -> bool:
 
 
 def _stamp(path: str, origin: Any) -> str:
-    """What tells two packages of the same version from a folder or a repository apart."""
+    """A text that tells apart two packages of the same version from a folder or a repository."""
     if origin is None or _is_editable(origin):
         return ""
     try:

@@ -16,9 +16,9 @@ import re
 import types
 from typing import Any, Dict, Iterable, List, Optional
 
-# How deep containers are looked into, how many values in all, and how much of a text.
+# The depth to which containers are looked into, the most values in all, and the most letters of a text.
 DEPTH, ITEMS, LETTERS = 5, 200, 2000
-# Each element of a set has a share of its own, because their order is that of chance.
+# The most elements of a set, and each one's share of the values: their order is that of chance.
 MEMBERS, SHARE = 100, 20
 ROWS = frozenset([list, tuple])
 EXACT = frozenset([int, float, bool, str, bytes, type(None)])
@@ -65,7 +65,7 @@ class Look:
         self._left = left
 
     def show(self, value: Any, depth: int) -> str:
-        """What a value is and holds."""
+        """The type and the content of a value."""
         kind = type(value)
         if kind in EXACT or (kind in ROWS and is_exact(value)):
             return cut(repr(value))
@@ -92,7 +92,7 @@ class Look:
         return f"{name}({', '.join(held)})"
 
     def _contents(self, value: Any, depth: int) -> List[str]:
-        """What is in a container, or what a value of one of Python's own kinds is."""
+        """The content of a container, or the text of a value of one of Python's own kinds."""
         kind = type(value)
         for plain in PLAIN:
             if issubclass(kind, plain):
@@ -145,7 +145,7 @@ class Look:
 
 
 class Kind:
-    """What is known of a class, which the values that are looked at keep alive."""
+    """The known facts about a class, which the values that are looked at keep alive."""
 
     def __init__(self, kind: type) -> None:
         self.name = f"{kind.__module__}.{kind.__qualname__}"
@@ -157,12 +157,12 @@ class Kind:
 
 
 def is_exact(values: Any) -> bool:
-    """Whether C says what all of these are, in no time."""
+    """Whether code in C makes the text of all of these, in no time."""
     return len(values) < ITEMS and EXACT.issuperset(map(type, values))
 
 
 def is_told_by_c(kind: Any) -> bool:
-    """Whether C says what a value of this kind is: then that is no code of the project."""
+    """Whether code in C makes the text of a value of this type, and not code of the project."""
     own = kind.__repr__
     return own is not object.__repr__ and isinstance(own, types.WrapperDescriptorType)
 

@@ -80,12 +80,12 @@ def errored(message: str) -> Message:
 
 
 def written(report: Any) -> str:
-    """What the test wrote, each stream cut by itself: one of them may be a gigabyte."""
+    """The output of the test, each stream cut by itself: one of them may be a gigabyte."""
     return "\n".join(f"--- {title} ---\n{clean(text)}" for title, text in report.sections)
 
 
 def short(report: Any) -> str:
-    """What went wrong, or why it was skipped, in a line."""
+    """The error, or the reason for the skip, in a line."""
     if isinstance(report.longrepr, tuple):
         text = str(report.longrepr[2])
     else:

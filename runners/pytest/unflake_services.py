@@ -18,7 +18,7 @@ class Services:
         self._known: Set[Any] = set()
 
     def actions(self) -> Dict[str, Callable[..., None]]:
-        """What to do at which audit event."""
+        """The handlers of audit events, by event."""
         return {"socket.connect": self._connected}
 
     def _connected(self, _socket: Any, address: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a test changed: a snapshot of the process before it, and the differences after it.
+"""The changes of a test: a snapshot of the process before it, and the differences after it.
 
 The snapshot holds references and shallow copies, so it is quick and can put things back. It runs no
 code of the project: `unflake_state_values` says how. Its parts are in modules of their own: objects of
@@ -133,7 +133,7 @@ class State:
     # --- the differences ------------------------------------------------------------------------
 
     def compare(self) -> Message:
-        """What is different now from what was marked."""
+        """The differences of the present state from the marked one."""
         start = perf_counter()
         self._found = {}
         unseen: List[str] = []
@@ -184,7 +184,7 @@ class State:
                 self._add(piece, partial(end_fixture, session, path))
 
     def fixture_places(self) -> Dict[str, Message]:
-        """Where the wide fixtures are defined that are alive now and were not, by their keys."""
+        """The places where the wide fixtures are defined that are alive now and were not, by their keys."""
         places = fixture_places(session_of(self._config))
         return {f"fixture:{path}": place for path, place in places.items() if path not in self.fixtures}
 

@@ -29,7 +29,7 @@ SKIPPED = frozenset(
 )  # fmt: skip
 SKIPPED_FILES = (".pyc", ".pyo", ".coverage")
 GIT = ("HEAD", "config", "index", "packed-refs", "info", "hooks", "refs", "MERGE_HEAD", "ORIG_HEAD")
-# What `tempfile` puts into a name is different in each VM.
+# The part of a name that `tempfile` makes differs in each VM.
 TEMPORARY = re.compile(r"tmp[a-z0-9_]{8}")
 
 
@@ -75,7 +75,7 @@ class Files(Probe):
         return found
 
     def _places(self) -> Iterator[Tuple[str, str, int]]:
-        """How it is called, where it is, and how deep to look."""
+        """Its name, its place, and the depth to which it is searched."""
         yield "", self._root, 40
         temporary = (
             getattr(sys.modules.get("tempfile"), "tempdir", None) or os.environ.get("TMPDIR") or "/tmp"
@@ -173,7 +173,7 @@ class Files(Probe):
             write_back(entry)
 
     def _lost(self, before: Any, after: Any) -> List[Entry]:
-        """What has to be written: with a folder that was deleted, all that was in it."""
+        """The entries that have to be written: for a deleted folder, all that was in it."""
         if before is ABSENT:
             return []
         if not before.is_folder() or (after is not ABSENT and after.is_folder()):

@@ -31,7 +31,7 @@ COUNTED: Tuple[Any, ...] = (iter({}), iter({}.values()), iter({}.items()), iter(
 
 
 def sights() -> Dict[int, Sight]:
-    """How to look into which type, by the type's id."""
+    """The ways to look into hidden types, by the type's id."""
     found = {
         CACHE: Sight("cache", take_cache, show_cache, put_cache),
         itertools.count: Sight("iterator", take_count, str, put_count),
@@ -81,7 +81,7 @@ def take_index(iterator: Any) -> Any:
 
 
 def keep_sequence(iterator: Any) -> Any:
-    """What it iterates over: a used up one has let go of it."""
+    """The collection that it iterates over: an iterator that is used up has let go of it."""
     return iterator.__reduce__()[1][0]
 
 
@@ -107,7 +107,7 @@ def show_left(token: int) -> str:
 
 
 def keep_reduced(iterator: Any) -> Any:
-    """How to make one that is as far as this one is now."""
+    """The way to make an iterator that is as far as this one is now."""
     return iterator.__reduce__()
 
 
@@ -124,7 +124,7 @@ def take_enumerate(iterator: Any) -> int:
 
 
 def take_count(counter: Any) -> str:
-    # One that counts in the project's own numbers would have to ask them.
+    # An iterator that counts in the project's own numbers would have to ask them.
     return repr(counter) if all(map(is_plain_key, gc.get_referents(counter))) else "count(…)"
 
 
@@ -163,7 +163,7 @@ def put_random(generator: Any, token: Any, _kept: Any) -> None:
 
 
 def numpy_sights() -> Dict[int, Sight]:
-    """Those for numpy, if it is loaded."""
+    """The ways for numpy, if it is loaded."""
     numpy = sys.modules.get("numpy")
     if type(numpy) is not types.ModuleType or "ndarray" not in numpy.__dict__:
         return {}

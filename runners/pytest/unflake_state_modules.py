@@ -44,7 +44,7 @@ STARTERS = (
     "termios",
 )
 OURS, PROJECT, INSTALLED, BUILT_IN = "ours", "project", "installed", "built-in"
-# What changes by itself, or is looked at elsewhere with more understanding.
+# Names whose values change by themselves, or are examined elsewhere with more understanding.
 NOISE: Dict[str, Tuple[str, ...]] = {
     "sys": (
         "stdin", "stdout", "stderr", "last_type", "last_value", "last_traceback", "last_exc", "modules",
@@ -84,7 +84,7 @@ class Modules:
         self._sorted: Dict[Tuple[str, Optional[str]], str] = {}
 
     def sort(self, name: str, module: Any) -> str:
-        """Whose a module is."""
+        """The owner of a module."""
         file = file_of(module)
         found = self._sorted.get((name, file))
         if found is None:
@@ -153,7 +153,7 @@ class ForeignGlobals(Globals):
 
 
 class ForeignClass(ClassAttributes):
-    """What a class that is not the project's defines."""
+    """The names that a class defines which is not the project's."""
 
     __slots__ = ()
     kind = "replaced"

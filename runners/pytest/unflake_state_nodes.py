@@ -57,7 +57,7 @@ class Node:
         raise NotImplementedError
 
     def children(self) -> Iterable[Tuple[Any, Any]]:
-        """What was in it, each with the label under which it was there."""
+        """The things that were in it, each with its label."""
         return ()
 
     def is_unchanged(self) -> bool:
@@ -65,11 +65,11 @@ class Node:
         raise NotImplementedError
 
     def changes(self) -> List[Change]:
-        """What is different now; `WHOLE` if that cannot be told piece by piece."""
+        """The differences now; `WHOLE` if they cannot be told piece by piece."""
         raise NotImplementedError
 
     def look(self, label: Any) -> Any:
-        """What is under a label now."""
+        """The thing under a label now."""
         raise NotImplementedError
 
     def put(self, label: Any, value: Any) -> None:
@@ -84,7 +84,7 @@ class Node:
         return True
 
     def write(self, label: Any) -> str:
-        """How a label reads behind the path of this node."""
+        """The text of a label behind the path of this node."""
         return f"[{show(label, 60)}]"
 
     def path(self) -> str:
@@ -97,7 +97,7 @@ class Node:
         return "".join(reversed(parts))
 
     def has_own_path(self) -> bool:
-        """Whether it is called by a name of its own, wherever it was found."""
+        """Whether it has a name of its own, wherever it was found."""
         return False
 
     def own_path(self) -> str:

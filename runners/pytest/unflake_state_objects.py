@@ -71,7 +71,7 @@ class Globals(Attributes):
 
 
 class ClassAttributes(Attributes):
-    """What a class itself defines."""
+    """The names that a class itself defines."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ class ClassAttributes(Attributes):
 
 
 class Slots(Node):
-    """What an instance holds in `__slots__`."""
+    """The values of an instance in `__slots__`."""
 
     __slots__ = ("members",)
     kind = "attribute"
@@ -148,7 +148,7 @@ class Slots(Node):
 
 
 class Function(Slots):
-    """What a function carries: defaults and code."""
+    """The parts of a function: defaults and code."""
 
     __slots__ = ()
     PARTS: ClassVar[Dict[str, Any]] = {
@@ -260,7 +260,7 @@ class Passage(Node):
 
 
 class Start(Node):
-    """Where a walk begins that does not begin at a module."""
+    """The start of a walk that does not begin at a module."""
 
     __slots__ = ("kind",)
 
@@ -279,7 +279,7 @@ class Start(Node):
 
 
 class Sight(NamedTuple):
-    """How to look into a hidden thing: a token of built-in values, and the way back."""
+    """The way to look into a hidden thing: a token of built-in values, and the way back."""
 
     kind: str
     take: Callable[[Any], Any]

@@ -1,4 +1,4 @@
-"""Where a piece was written: the line of the project that was running when it changed first.
+"""The place where a piece was written: the project's line that was running when it changed first.
 
 A tracer looks at the pieces after every line of the project's files. What a library writes is blamed
 on the line of the project that called it.
@@ -111,7 +111,7 @@ class Tracer:
 
 
 def find_looks(state: State, keys: List[str]) -> Dict[str, HasChanged]:
-    """How to see that a piece has changed. Keys that name nothing of this VM are left out."""
+    """The ways to see that pieces have changed. Keys that name nothing of this VM are left out."""
     looks: Dict[str, HasChanged] = {}
     nodes = nodes_by_path(state.nodes, [key.partition(":")[2] for key in keys])
     for key in keys:

@@ -21,15 +21,15 @@ class Probe:
         self.unseen: List[str] = []
 
     def mark(self) -> Dict[str, Any]:
-        """What is there now, when that is to be compared with later."""
+        """The present entries, for a comparison with later ones."""
         return self.take()
 
     def take(self) -> Dict[str, Any]:
-        """What is there now."""
+        """The present entries."""
         raise NotImplementedError
 
     def look(self, path: str) -> Any:
-        """One entry, as it is now; quicker than all of them where that matters."""
+        """One entry as it is now; quicker than all of them, if that matters."""
         return self.take().get(path, ABSENT)
 
     def is_same(self, before: Any, after: Any) -> bool:
@@ -39,7 +39,7 @@ class Probe:
         return show(token)
 
     def show_both(self, before: Any, after: Any) -> Tuple[Optional[str], Optional[str]]:
-        """What it was and is, where both are there; a probe may leave out what they have in common."""
+        """An entry before and now, if both exist; a probe may leave out their common part."""
         return self.show(before), self.show(after)
 
     def group(self, changes: Changes) -> Changes:
@@ -47,7 +47,7 @@ class Probe:
         return changes
 
     def write(self, path: str) -> str:
-        """What goes into the key in place of the path, if the path differs from VM to VM."""
+        """The part of the key that replaces the path, if the path differs from VM to VM."""
         return path
 
     def can_put(self, path: str, before: Any, after: Any) -> bool:
@@ -85,6 +85,6 @@ class Setting(Probe):
 
 
 def read_bytes(path: str) -> bytes:
-    """What is in a file. A test may have put a mock in the place of `open`."""
+    """The content of a file. A test may have put a mock in the place of `open`."""
     with FileIO(path) as file:
         return file.readall()

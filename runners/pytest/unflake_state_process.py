@@ -121,7 +121,7 @@ class Signals(Probe):
         return {name_signal(number): getsignal(number) for number in SIGNALS}
 
     def is_same(self, before: Any, after: Any) -> bool:
-        # Those of the system are members of an enumeration, the others any object.
+        # Handlers of the system are members of an enumeration, the others any object.
         return before is after
 
     def show(self, token: Any) -> Optional[str]:
@@ -193,7 +193,7 @@ class Children(Probe):
 
 
 def command_of(pid: int) -> Optional[str]:
-    """How a child was started; `None` if it has ended."""
+    """The command that started a child; `None` if the child has ended."""
     try:
         status = read(f"/proc/{pid}/stat")
         words = read(f"/proc/{pid}/cmdline").split("\0")

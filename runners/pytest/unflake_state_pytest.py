@@ -1,4 +1,4 @@
-"""What pytest itself keeps alive between tests: wide fixtures, and the values of parameters."""
+"""The things that pytest itself keeps alive between tests: wide fixtures, and the values of parameters."""
 
 import os.path
 import pathlib
@@ -54,7 +54,7 @@ def users_of(session: Any, path: str) -> List[str]:
 
 
 def fixture_places(session: Any) -> Dict[str, Dict[str, Any]]:
-    """Where the fixtures that are alive are defined."""
+    """The places where the fixtures that are alive are defined."""
     found = {}
     for path, definition in live_definitions(session).items():
         function = function_of(definition)

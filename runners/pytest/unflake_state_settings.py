@@ -58,7 +58,7 @@ class Quiet:
 
     @classmethod
     def is_enabled(cls) -> bool:
-        """What it was before we came."""
+        """Its value before we came."""
         return cls.was_enabled
 
 

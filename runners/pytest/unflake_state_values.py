@@ -81,7 +81,7 @@ def is_class(value: Any) -> bool:
 
 
 def is_code(value: Any) -> bool:
-    """Whether it is a function, a class or the like: something that a mock takes the place of."""
+    """Whether it is a function, a class or the like: something that a mock can replace."""
     return id(type(value)) in CODE_IDS or is_class(value) or type(value) is types.ModuleType
 
 
@@ -225,7 +225,7 @@ def write_container(value: Any, depth: int) -> str:
 
 
 def len_of(value: Any) -> Optional[int]:
-    """How many elements a container has, told by the built-in type that it is made of."""
+    """The number of elements in a container, told by the built-in type that it is made of."""
     for kind in (dict, list, set, tuple, frozenset, bytearray):
         if issubclass(type(value), kind):
             return int(kind.__len__(value))

@@ -129,7 +129,7 @@ class Walk:
         return found
 
     def _plan(self, kind: type) -> Tuple[Maker, ...]:
-        """How to look at the instances of a type."""
+        """The way to look at the instances of a type."""
         plan = tuple(self._make_plan(kind))
         self._plans[id(kind)] = plan
         self._kept.append(kind)
@@ -162,7 +162,7 @@ class Walk:
                 yield functools.partial(enter_dict, getter, Patch if is_patch else Attributes)
 
     def _contents(self, kind: type) -> Iterable[Maker]:
-        """How to look at what a container holds."""
+        """The way to look at the content of a container."""
         if id(kind) in self._sights:
             yield functools.partial(make_hidden, self._sights[id(kind)])
         elif issubclass(kind, RANDOM):
@@ -238,7 +238,7 @@ def enter_dict(getter: Any, make: Any, value: Any, parent: Node, label: Any) -> 
 
 
 def local_dict(value: Any) -> Any:
-    """What a thread has in a `threading.local`. The class itself answers, not a class of the project."""
+    """The values of a thread in a `threading.local`. The class itself answers, not a class of the project."""
     return threading.local.__getattribute__(value, "__dict__")
 
 

@@ -28,7 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Local(threading.local):
-    """What rewritten code calls where there are several threads: each finds its own."""
+    """The functions that rewritten code calls if there are several threads: each thread finds its own."""
 
     def __init__(self, calls: Calls) -> None:
         vars(self).update(calls.functions())
@@ -57,7 +57,7 @@ class Tracer:
             Children(self._birth).start()
 
     def _birth(self) -> Optional[Birth]:
-        """What a process that is started now must know; nothing while nothing is recorded."""
+        """The facts that a process needs if it starts now; nothing while nothing is recorded."""
         return None if self._calls is None else self._calls.birth()
 
     def follow(self, birth: Birth) -> None:

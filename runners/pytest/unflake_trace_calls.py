@@ -34,11 +34,11 @@ from unflake_trace_sites import FILES, PLACES, Place
 from unflake_trace_strand import CLOCK, Memory, Strand, make_functions
 from unflake_trace_values import Values
 
-# More events are not written: a trace is to be read again, together with a hundred others.
+# The most events that are written: a trace is to be read again, together with a hundred others.
 MOST_EVENTS = 4_000_000
-# So many numbers wait before they are written.
+# The number of numbers that are collected before they are written.
 BATCH = 8_000 * FIELDS
-# What is called where, by numbers that stay from run to run.
+# The functions that are called and their places, by numbers that are the same in each run.
 SITES: List[Tuple[int, str, int]] = []
 SITE_NUMBERS: Dict[Tuple[int, str, str], Tuple[int, int]] = {}
 SITES_LOCK = threading.RLock()
@@ -315,7 +315,7 @@ class Calls:
         self._begin_file(f"{name}/fork", strand.name)
 
     def birth(self) -> Birth:
-        """What a Python process that is started now must know to write its part of the file."""
+        """The facts that a Python process needs, if it starts now, to write its part of the file."""
         strand = self._strands.get(self._ident(), self.main)
         name = self._name_child(strand)
         return Birth(self._path, self._folder, f"{name}/python", strand.name, self._began, None)

@@ -21,7 +21,7 @@ SHELLS = frozenset((b"sh", b"bash", b"dash", b"zsh", b"env"))
 
 
 class Birth(NamedTuple):
-    """What a process that was started must know to write its part of a trace."""
+    """The facts that a started process needs to write its part of a trace."""
 
     path: str
     folder: str
@@ -142,7 +142,7 @@ class Script:
         return code
 
     def _leave(self, code: Any) -> None:
-        """What there would not be without us goes away as soon as the script begins."""
+        """Removes what would not be there without us, as soon as the script begins."""
         sys.path_hooks.remove(self.hook)
         sys.path_importer_cache.pop(self._path, None)
         if getattr(sys.flags, "safe_path", False):

@@ -16,7 +16,7 @@ from typing import Any, Iterable, List, Tuple
 MAGIC = b"UNFLAKE-TRACE\x02"
 RECORDS, EVENTS = 1, 2
 TEXT, PLACE, SITE, THREAD, CALL, HOT, ALIVE, CUT, END, ORIGIN = range(1, 11)
-# What an event begins with that is no beginning of a call, and no time.
+# The first numbers of events that are neither the beginning of a call nor a time.
 CAUGHT, LINE, TASK = 1 << 23, (1 << 23) + 1, (1 << 23) + 2
 FIELDS, BYTES = 3, 8
 FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)

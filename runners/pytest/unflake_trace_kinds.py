@@ -1,4 +1,4 @@
-"""What a function is called, and what sort of thing it is: where the world can get in.
+"""The name of a function, and its kind: whether and how the outside world can change its result.
 
 The numbers of the kinds are those of `docs/trace-format.md`.
 """

@@ -14,7 +14,7 @@ FILES, MEMORY = "temporary files left over", "memory left over, in bytes"
 
 
 def leftovers() -> Dict[str, int]:
-    """How much there is of what a test should give back; only what this system tells."""
+    """The amounts of what a test should give back, as far as this system tells them."""
     found = {THREADS: threading.active_count()}
     with contextlib.suppress(OSError):  # Another system than Linux, or one that does not tell.
         opened = [target for target in map(read_link, os.listdir("/proc/self/fd")) if target]
@@ -30,7 +30,7 @@ def leftovers() -> Dict[str, int]:
 
 
 def difference(before: Dict[str, int], after: Dict[str, int]) -> Dict[str, int]:
-    """How much more there is than before."""
+    """The amounts that there are more than before."""
     found = {what: number - before[what] for what, number in after.items() if what in before}
     if MEMORY in found:
         found[MEMORY] = max(found[MEMORY], 0) // GRAIN * GRAIN

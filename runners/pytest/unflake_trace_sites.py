@@ -11,7 +11,7 @@ whoever looks at the stack, `super()` and `warnings.warn` among them, sees no di
 import ast
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Union
 
-# What rewritten code calls is in `builtins`, by names with this before.
+# The functions that rewritten code calls are in `builtins`, under names that begin with this.
 PREFIX = "@unflake_"
 # They ask about the frame or say nothing that could be another in the next run.
 LEFT_ALONE = frozenset(
@@ -35,7 +35,7 @@ ORDERED = (
     ast.JoinedStr,
     ast.Starred,
 )
-# What pytest calls in an assertion that it has rewritten.
+# The functions that pytest calls in an assertion that it has rewritten.
 OWN_OF_PYTEST = frozenset(("@pytest_ar", "@py_builtins"))
 LOAD = ast.Load()
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
@@ -189,7 +189,7 @@ class Rewriter(ast.NodeTransformer):
     # --- calls ----------------------------------------------------------------------------------
 
     def visit_Call(self, node: ast.Call) -> Any:
-        # What is called is known before the arguments are.
+        # The function that is called is known before its arguments are.
         is_left_alone = self._is_left_alone(node)
         is_plain, is_in_order = is_repeatable(node.func), last_name(node.func) in IN_ORDER
         if not is_plain:

@@ -1,4 +1,4 @@
-"""What rewritten code calls, made anew for each thread.
+"""The functions that rewritten code calls, made anew for each thread.
 
 Everything is in closures: they are quick, each thread has its own and needs no lock, and a test that puts
 other functions in the place of clocks does not find ours.
@@ -16,27 +16,27 @@ from unflake_trace_kinds import PLAIN, find_attribute, identify
 from unflake_trace_sites import FILES, PLACES
 from unflake_trace_values import LARGEST, SMALLEST, VALUE_LIMIT, Values, is_global, is_lasting
 
-# So many calls of one place in one thread are told one by one, and so many more if it is one where the
-# world can get in.
+# The most calls of one place in one thread that are reported one by one, and how many more if the
+# outside world can change their results.
 MOST_PLAIN, MORE_OTHERS = 1_000, 9_000
-# So many exceptions of one thread are told, and so many frames of each.
+# The most exceptions of one thread that are reported, and the most frames of each.
 MOST_CAUGHT, MOST_LINES = 10_000, 40
-# So many nanoseconds pass before it is looked whether there is enough to write.
+# The nanoseconds between two looks at whether there is enough to write.
 PAUSE = 20_000_000
 NOTHING = object()
 # These may end the process at once: what was told until then is written before, each time.
 ENDINGS = frozenset(("posix.kill", "posix.killpg", "posix.abort", "_signal.raise_signal"))
-# In the place of a site: the call is not told.
+# A mark in the place of a site: the call is not reported.
 SILENT = -1
-# Where those do not find it who freeze time in all modules.
+# The clock, kept in a tuple: tools that freeze time in all modules do not find it there.
 CLOCK = (time.perf_counter_ns,)
 
 
 class Memory:
-    """What a thread knows of places."""
+    """The facts that a thread knows about places."""
 
     def __init__(self) -> None:
-        # What was called last at each place, and its site; how many calls of it are told in a run.
+        # The last function called at each place, its site, and the most calls of it that are reported.
         self.last: List[Any] = []
         self.sites: List[int] = []
         self.limits: List[int] = []
@@ -320,7 +320,7 @@ def make_functions(strand: Strand, values: Values) -> Dict[str, Callable[..., An
 
 
 def is_lasting_function(function: Any) -> bool:
-    """Whether to know a function keeps nothing alive that would not live anyway."""
+    """Whether a reference to a function keeps nothing alive that would not live anyway."""
     kind = type(function)
     if kind is types.BuiltinFunctionType:
         return True  # One that has a receiver does not come here.
@@ -332,9 +332,9 @@ def is_lasting_function(function: Any) -> bool:
 
 
 def quiet() -> Dict[str, Callable[..., Any]]:
-    """What rewritten code calls while nothing is recorded: functions written in C, because those are quick.
+    """The functions that rewritten code calls while nothing is recorded: written in C, so they are quick.
 
-    What nothing has in it returns is what it is given for that; and no number is a function.
+    A look-up in an empty `dict` returns the default that it is given; and no number is a function.
     """
     found: Dict[str, Callable[..., Any]] = dict.fromkeys(("call", "end", "waits", "waited", "each"), {}.get)
     found.update(dict.fromkeys(("begin", "reach"), operator.is_))
@@ -343,7 +343,7 @@ def quiet() -> Dict[str, Callable[..., Any]]:
 
 
 def dispatch(find: Callable[[], Any]) -> Dict[str, Callable[..., Any]]:
-    """What rewritten code calls where there are several threads: each finds its own functions."""
+    """The functions that rewritten code calls if there are several threads: each thread finds its own."""
 
     def begin(place: int, function: Any) -> int:
         begun: int = find().begin(place, function)

@@ -25,7 +25,7 @@ from unflake_state_values import (
 VALUE_LIMIT, ITEM_LIMIT = 120, 12
 # Whole numbers between are written as such, and not as texts.
 SMALLEST, LARGEST = -(1 << 60), 1 << 60
-# So many texts are known by heart: then they are forgotten, and told again.
+# The most texts that are remembered; then all are forgotten, and written again.
 KNOWN_LIMIT = 50_000
 ADDRESS = re.compile(r"0x[0-9a-fA-F]{5,}")
 ARGUMENTS = vars(BaseException)["args"].__get__
@@ -155,7 +155,7 @@ def enclose(kind: type, texts: List[str], size: int) -> str:
 
 
 def is_lasting(kind: type) -> bool:
-    """Whether a class lives as long as its module: to know it keeps nothing alive."""
+    """Whether a class lives as long as its module: a reference to it keeps nothing alive."""
     if not class_flags(kind) & HEAP_TYPE:
         return True
     return is_global(module_of(kind), class_name(kind), kind)

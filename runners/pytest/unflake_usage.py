@@ -25,11 +25,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FILE = "UNFLAKE_USAGE"
 STANDARD = tuple({sysconfig.get_path(key) + "/" for key in ("stdlib", "platstdlib")})
 INSTALLED = ("/site-packages/", "/dist-packages/")
-# How much of what happens in a file is worth telling.
+# The degrees to which events in a file are worth reporting.
 SKIPPED, MODULES, EVERYTHING = range(3)
 # The modules of the import system: what they read, somebody else may want.
 IMPORTERS = ("importlib._bootstrap", "_frozen_importlib")
-# How a loader reads a module for somebody who does not import it.
+# The methods by which a loader reads a module for somebody who does not import it.
 GETTERS = ("get_data", "get_source", "get_code")
 
 
@@ -83,7 +83,7 @@ class Usage:
     def start(self) -> None:
         self.note("process", os.getpid(), os.getppid())
         for module in list(sys.modules.values()):
-            # What ran before us was not seen running.
+            # Code that ran before us was not seen running.
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and self.place(file) != SKIPPED:
                 self.note("whole", self.absolute(file))

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 /// The file's name.
 const NAME: &str = "unflake.toml";
 
-/// What stands in `unflake.toml`.
+/// The content of `unflake.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub(crate) struct Config {
@@ -70,7 +70,7 @@ pub(crate) struct IntersectConfig {
 pub(crate) struct BaseConfig {
     /// A command that makes a checkout of the base ready to run.
     pub(crate) setup: Option<String>,
-    /// Seconds that it may take to find out whose failures these are.
+    /// Seconds that may be spent to find out whose failures these are.
     pub(crate) budget: Option<f64>,
 }
 
@@ -114,7 +114,7 @@ pub(crate) enum Share {
     Number(f64),
 }
 
-/// What is wrong with a configuration file.
+/// The error in a configuration file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
     #[error("cannot read {path}")]

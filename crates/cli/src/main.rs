@@ -15,7 +15,7 @@ use clap::Parser;
 
 use crate::flags::args::{Args, Verb};
 
-/// What the exit code says.
+/// The meaning of the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exit {
     /// Nothing is wrong.

@@ -31,7 +31,7 @@ const LONGEST: u64 = 16 * 1024 * 1024;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quarantine {
     tests: Vec<Quarantined>,
-    /// What is to be said about the list itself.
+    /// Notes about the list itself.
     pub(crate) notes: Vec<Note>,
 }
 
@@ -169,7 +169,7 @@ fn request(url: &str) -> Result<String, ureq::Error> {
         .read_to_string()
 }
 
-/// In words, after "quarantined".
+/// The words that follow "quarantined".
 pub(crate) fn describe(quarantined: &Quarantined) -> String {
     let owner = match quarantined.owner.as_str() {
         "" => String::new(),

@@ -31,10 +31,11 @@ use crate::history::own_files::OwnFiles;
 use crate::history::{memory, place};
 use crate::view::explain::Trouble;
 
-/// With how many other hash seeds a test is tried that failed everywhere else, before it is known whose failure it is.
+/// The number of other hash seeds with which a test runs that failed everywhere else, before it is known whose
+/// failure it is.
 const OTHER_SEEDS: u32 = 1;
 
-/// What a run is to do, and what its result means.
+/// The settings of a run, and the meaning of its result.
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// One for each part of the project that has VMs of its own; never empty.
@@ -144,7 +145,7 @@ impl Settings {
         Ok(wishes.collect())
     }
 
-    /// What to run if calls are to be written down. Maven is not asked for what cannot be done.
+    /// The run that records calls. Maven is not started: its tests cannot be traced.
     pub(crate) fn for_tracing(args: &ProjectArgs) -> anyhow::Result<Wish> {
         if find_place(args)?.framework == FrameworkArg::Maven {
             return Err(Trouble::NoTracer.into());
@@ -166,7 +167,7 @@ fn find_store(
     is_kept.then(|| place::find(keep.place.store.as_deref(), folder, config, path))
 }
 
-/// What is wanted about the latest changes: all that can be known, unless the user says otherwise.
+/// The wishes about the latest changes: all that can be known, unless the user says otherwise.
 fn read_against(
     args: &AgainstArgs,
     config: &Config,

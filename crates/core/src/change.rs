@@ -31,11 +31,11 @@ pub fn is_python(path: &str) -> bool {
 pub enum ChangeKind {
     /// It is new.
     Added,
-    /// Its content, mode or type is another.
+    /// Its content, mode or type differs.
     Modified,
     /// It is gone.
     Deleted,
-    /// It is a repository inside this one, at another commit or with changes of its own.
+    /// It is a repository inside this one: its commit differs, or it has changes of its own.
     Submodule,
 }
 

@@ -16,7 +16,7 @@ pub struct Chart {
     pub lines: Vec<Line>,
     /// Points on the horizontal axis that are marked, with their names.
     pub marks: Vec<(f64, String)>,
-    /// Whether the vertical axis is a share: from 0 to 100 %, or less if nothing comes near it.
+    /// Whether the vertical axis is a share: it ends at 100 %, or lower if all points lie low.
     pub is_share: bool,
 }
 
@@ -38,7 +38,7 @@ struct Frame {
     top: f64,
 }
 
-/// Where the axis of a share may end.
+/// The values at which the axis of a share can end, in rising order.
 const SHARES: [f64; 5] = [0.05, 0.1, 0.2, 0.5, 1.0];
 
 impl Chart {
@@ -77,7 +77,7 @@ impl Chart {
     }
 }
 
-/// Round numbers that divide a range into about so many parts.
+/// Round numbers that divide a range into about `parts` parts.
 fn ticks(low: f64, high: f64, parts: f64) -> Vec<f64> {
     let rough = (high - low) / parts;
     let power = 10_f64.powf(rough.log10().floor());

@@ -1,15 +1,14 @@
-//! What each rung of the ladder cost, and how a same-VM rerun compares with a fresh VM.
+//! The cost of each rung of the ladder, and the ratio of a same-VM rerun to a fresh VM.
 
 use std::time::Duration;
 
 use crate::trial::{Birth, Rung, Trial};
 
-/// How many same-VM reruns cost as much as one fresh VM: `N_E` of Eloussi 2015, 4.3.
+/// The number of same-VM reruns that cost as much as one fresh VM: `N_E` of Eloussi 2015, 4.3.
 ///
-/// `t_base` is what one run in a fresh VM takes; `reruns` holds pairs of n and `r_n`, the time that n
-/// reruns in the same VM take on top, in rising order of n. Between two measured n the time is
-/// taken as linear, and beyond the last one the last two are extended. `None` if that line never
-/// reaches `t_base`.
+/// `t_base` is the time of one run in a fresh VM. `reruns` holds pairs of n and `r_n`, the extra time of n reruns in
+/// the same VM, in rising order of n. Between two measured n the time is linear; beyond the last one, the line through
+/// the last two goes on. `None` if that line never reaches `t_base`.
 pub fn break_even(t_base: f64, reruns: &[(f64, f64)]) -> Option<f64> {
     let mut points = vec![(0.0, 0.0)];
     points.extend_from_slice(reruns);
@@ -23,20 +22,20 @@ pub fn break_even(t_base: f64, reruns: &[(f64, f64)]) -> Option<f64> {
 /// The reruns of one kind, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// How many.
+    /// The number of trials.
     pub trials: u32,
-    /// What they took together on the wall clock.
+    /// Their total time on the wall clock.
     pub total: Duration,
 }
 
 impl Spent {
-    /// What one of them took on average, in seconds.
+    /// The average time of one of them, in seconds; `None` without trials.
     pub fn each(self) -> Option<f64> {
         (self.trials > 0).then(|| self.total.as_secs_f64() / f64::from(self.trials))
     }
 }
 
-/// What the reruns of a run cost, by kind.
+/// The cost of a run's reruns, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// In the same VM right after the failure.
@@ -50,7 +49,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// What these trials cost, those of one test for example.
+    /// The cost of these trials, those of one test for example.
     pub fn of(trials: &[Trial]) -> Self {
         let mut costs = Self::default();
         for trial in trials {

@@ -5,9 +5,9 @@ use std::fmt::Write;
 /// Lines that are to stand in a file, in place of others or between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// Before this line, from 0.
+    /// The line before which the edit begins, from 0.
     pub at: usize,
-    /// So many lines from there on go.
+    /// The number of lines that are removed from there on.
     pub removed: usize,
     /// The lines that come.
     pub lines: Vec<String>,

@@ -53,38 +53,38 @@ pub enum Event {
     TrialEnded(Trial),
     /// The last test of the suite has run; reruns follow.
     SuiteEnded {
-        /// What the suite took on the wall clock, immediate reruns included.
+        /// The time of the suite on the wall clock, immediate reruns included.
         elapsed: Duration,
-        /// How many tests failed at first.
+        /// The number of tests that failed at first.
         failures: usize,
-        /// Whether that is too many to rerun.
+        /// Whether these are too many to run again.
         too_many_failures: bool,
     },
-    /// It is being found out whose failures these are.
+    /// The search for whose failures these are goes on.
     Blaming {
         /// The test.
         test: TestId,
-        /// How many are answered.
+        /// The number of failures that are answered.
         done: usize,
-        /// Of how many.
+        /// The number of failures in all.
         total: usize,
     },
     /// A search goes on.
     Searching {
-        /// What is being done.
+        /// The part of the search that goes on.
         stage: Stage,
-        /// How many orders have run.
+        /// The number of orders that have run.
         done: usize,
-        /// How many are to run.
+        /// The number of orders that are to run.
         total: usize,
     },
     /// A search knows which tests ended in different ways; it looks into them now.
     Detected {
         /// How many.
         suspects: usize,
-        /// In how many orders the suite was run, or the tests that were asked about.
+        /// The number of orders in which the suite ran, or the tests that were asked about.
         orders: usize,
-        /// What that took on the wall clock.
+        /// The time that this took on the wall clock.
         elapsed: Duration,
     },
     /// A search knows tests that make one end otherwise than alone; it goes on for all of them, and for
@@ -103,7 +103,7 @@ pub enum Event {
     SessionFailed {
         /// Where.
         vm: VmId,
-        /// What was wrong, and the end of what the framework wrote.
+        /// What was wrong, and the end of the framework's output.
         reason: String,
     },
     /// A failed test has its verdict.
@@ -142,9 +142,9 @@ pub struct Listing {
     pub root: String,
     /// The tests in the framework's own order.
     pub tests: Vec<Test>,
-    /// How many tests the framework left out by its own options.
+    /// The number of tests that the framework left out because of its own options.
     pub deselected: usize,
-    /// In how many VMs the suite runs.
+    /// The number of VMs in which the suite runs.
     pub jobs: usize,
     /// The framework arguments that make another run the same, a seed for example.
     pub replay: Vec<String>,
@@ -160,7 +160,7 @@ pub struct Listing {
 /// A file or folder that the framework could not collect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectionError {
-    /// What it is, as the framework names it.
+    /// The place of the error, as the framework names it.
     pub place: String,
     /// The framework's own text.
     pub text: String,
@@ -174,7 +174,7 @@ pub enum Note {
         /// The number of VMs that take the place of its workers.
         jobs: usize,
     },
-    /// With several VMs the framework's own report is not written.
+    /// The framework's own report is not written, because there are several VMs.
     OwnReportLeftOut {
         /// The file that it would have written, or whose report it is.
         report: String,
@@ -184,8 +184,7 @@ pub enum Note {
     OneVm {
         /// The settings that are left aside.
         settings: Vec<String>,
-        /// Whether they give each test class a VM of its own: then what one class does to another shows
-        /// only once they share one.
+        /// Whether they give each test class its own VM: then one class affects another only once they share a VM.
         is_by_class: bool,
     },
     /// Nobody can see which lines write the state behind findings.
@@ -197,17 +196,17 @@ pub enum Note {
     Unexplained {
         /// Those tests, in the order in which they were found.
         tests: Vec<TestId>,
-        /// Of how many others it was looked for.
+        /// The number of other tests for which it was looked for.
         explained: usize,
     },
     /// The runner cannot look at the state of its VMs.
     StateUnseen,
-    /// Where each test was to have a VM of its own, many needed none: they passed twice on classes that were
+    /// Many tests needed no VM of their own, although each was to have one: they passed twice on classes that were
     /// loaded for them alone.
     Screened {
-        /// How many tests passed so, or were skipped.
+        /// The number of tests that passed in this way, or were skipped.
         passed: usize,
-        /// How many were run in VMs of their own.
+        /// The number of tests that ran in VMs of their own.
         alone: usize,
     },
     /// Fresh VMs cannot be forked.
@@ -219,7 +218,7 @@ pub enum Note {
     ForkGivenUp {
         /// The test that ran in it.
         test: TestId,
-        /// What happened to the fork.
+        /// What happened to the copied process.
         why: String,
     },
     /// Test cases of a report failed at first and passed when the other command ran them again.
@@ -241,7 +240,7 @@ pub enum Note {
     },
     /// A search that was cut off was taken up.
     Resumed {
-        /// How many of its orders did not have to run again.
+        /// The number of its orders that did not have to run again.
         orders: usize,
     },
     /// The time that a search may take is over, and it was not done.

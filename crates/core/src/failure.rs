@@ -18,13 +18,13 @@ use crate::trial::{Account, Frame, Trial};
 /// match, and nothing is taken for the same that may be another.
 const VERSION: &str = "1";
 
-/// A text that is longer than this has its digest in its place.
+/// The most characters of a text; a longer one is replaced by its digest.
 const LONGEST: usize = 200;
 
-/// So much of a kind stands before a digest.
+/// The most characters of a kind that stand before a digest.
 const LONGEST_KIND: usize = 60;
 
-/// Which failure it is: two runs with the same fingerprint failed in the same way.
+/// The identity of a failure: two runs with the same fingerprint failed in the same way.
 ///
 /// It is made of the kind of what was raised, of the functions and source lines of the project that it went through,
 /// and of the message without what varies from run to run and from tree to tree: numbers, ids, addresses, times, paths.
@@ -40,13 +40,13 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// That of a trial.
+    /// The fingerprint of a trial.
     pub fn of(outcome: &Outcome, account: &Account) -> Self {
         Self::at_depth(outcome, account, Depth::of(account))
     }
 
-    /// That of a failure in the report of another tool, as far as its text can be read: a traceback of Python's or
-    /// pytest's, or a stack of Java.
+    /// The fingerprint of a failure in the report of another tool, as far as its text can be read: a traceback of
+    /// Python's or pytest's, or a stack of Java.
     pub fn of_text(kind: &str, message: &str, text: &str) -> Self {
         let account = Account {
             message: message.to_owned(),
@@ -57,7 +57,8 @@ impl Fingerprint {
         Self::of_reported(kind, &account)
     }
 
-    /// The same for an account that has been [condensed](condense). `kind` is what the report itself names so.
+    /// The fingerprint of an account that has been [condensed](condense). `kind` is the kind that the report itself
+    /// names.
     pub fn of_reported(kind: &str, account: &Account) -> Self {
         Self {
             summary: summary::summarize(kind, &account.message),
@@ -70,7 +71,7 @@ impl Fingerprint {
         &self.text
     }
 
-    /// What people read: the kind and the message without what varies. Empty if there is no message.
+    /// The kind and the message without what varies, for people. Empty if there is no message.
     ///
     /// Fingerprints can be equal and their summaries not, and the other way round.
     pub fn summary(&self) -> &str {
@@ -81,9 +82,9 @@ impl Fingerprint {
         let line = message::first_line(&account.message);
         let text = match outcome {
             Outcome::Failed | Outcome::Errored => failed(account, depth),
-            // Where a test is when its time is over is chance.
+            // The place that a test has reached when its time is over is chance.
             Outcome::TimedOut { .. } => label(outcome, ""),
-            // Here the numbers are what counts: those of signals and exit codes.
+            // The numbers matter here: those of signals and exit codes.
             Outcome::VmDied { how } => label(outcome, how.trim_end_matches(" (core dumped)")),
             Outcome::Passed
             | Outcome::Skipped
@@ -99,8 +100,8 @@ impl Fingerprint {
     }
 }
 
-/// Whether two trials failed in the same way, as far as both are known: where only one has frames, those that stand
-/// in the texts count, and where only one has such, only kind and message.
+/// Whether two trials failed in the same way, as far as both are known. If only one has frames, the frames in the
+/// texts are compared; if only one has those too, only kind and message are.
 pub fn fails_alike(one: &Trial, other: &Trial) -> bool {
     let depth = Depth::of(&one.account).min(Depth::of(&other.account));
     let has_names = parts::have_names(one, other);
@@ -111,9 +112,9 @@ pub fn fails_alike(one: &Trial, other: &Trial) -> bool {
     print(one) == print(other)
 }
 
-/// What failures have in common that came together, in several tests of one run: the kind, the message and the project's
-/// code below the tests themselves (Eloussi 2015, Ch. 8). `None` where nothing but an assertion of the test's own
-/// failed: two such failures have nothing in common.
+/// What the failures of several tests in one run have in common if they have one cause: the kind, the message and the
+/// project's code below the tests themselves (Eloussi 2015, Ch. 8). `None` if nothing but an assertion of the test's
+/// own failed: two such failures have nothing in common.
 pub fn incident(outcome: &Outcome, account: &Account) -> Option<Fingerprint> {
     let mut shared = account.clone();
     condense(&mut shared);
@@ -167,7 +168,7 @@ impl Ord for Fingerprint {
     }
 }
 
-/// How much is known of a failure.
+/// The detail in which a failure is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Depth {
     /// What it said.
@@ -261,7 +262,7 @@ fn without_numbers_of_classes(function: &str) -> String {
     found
 }
 
-/// In one line, with single spaces.
+/// A text in one line, with single spaces.
 fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

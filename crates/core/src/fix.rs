@@ -21,7 +21,7 @@ pub struct Fix {
     pub diff: String,
 }
 
-/// What a fixture does for one piece of state.
+/// The work of a fixture for one piece of state.
 struct Keeper {
     /// The modules that it needs.
     imports: Vec<String>,
@@ -31,7 +31,7 @@ struct Keeper {
     takes_monkeypatch: bool,
 }
 
-/// How a test file names what stands at a path.
+/// The names that a test file uses for things at a path.
 #[derive(Clone, Copy)]
 pub struct Names<'a> {
     /// The file's own name as a module.
@@ -41,7 +41,7 @@ pub struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// What to import for a path, and how to write the path.
+    /// The import that a path needs, and the path as it is then written.
     fn of(self, path: &str) -> Option<(Option<String>, String)> {
         let module = (self.module_of)(path)?;
         if module != self.own {
@@ -113,7 +113,7 @@ fn brings(line: &str, import: &str) -> bool {
     line == import || (!wanted.is_empty() && wanted.iter().all(|one| modules(line).contains(one)))
 }
 
-/// Where the block goes: before the first definition, so that imports stay together.
+/// The line where the block goes: before the first definition, so that imports stay together.
 fn place_for(source: &str) -> usize {
     let starts = ["def ", "class ", "@", "async def "];
     let is_definition = |line: &str| starts.iter().any(|start| line.starts_with(start));
@@ -511,7 +511,7 @@ mod tests {
  def test_one():
      pass
 ";
-        // The last line of the block is one of the two blank lines that part definitions.
+        // The last line of the block is one of the two blank lines between definitions.
         assert_eq!(diff, expected.replace(",13", ",14"));
         assert!(apply(source, &edit).contains("import os\n\n\nimport pytest\n"));
     }

@@ -67,12 +67,12 @@ pub fn intersect(changes: &[Change], usage: &Usage, rules: &Rules) -> Intersecti
     found
 }
 
-/// How a run stands to the changes.
+/// The relation of a run to the changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Intersection {
-    /// What it went through.
+    /// The changes that it used.
     pub touches: Vec<Touch>,
-    /// What it may have gone through, unseen.
+    /// What it may have used without being seen.
     pub unknowns: Vec<Unknown>,
 }
 
@@ -102,7 +102,7 @@ impl Intersection {
         unknowns.collect()
     }
 
-    /// Whether the run used a file that git does not track and that the base has otherwise, or not at all.
+    /// Whether the run used a file that git does not track, and that differs at the base or is missing there.
     pub fn has_generated(&self) -> bool {
         let mut unknowns = self.unknowns.iter();
         unknowns.any(|unknown| matches!(unknown, Unknown::Generated(_)))
@@ -154,7 +154,7 @@ pub enum How {
 }
 
 impl How {
-    /// What the run did with the change, as a verb in the past.
+    /// What the run did with the change: a verb in the past tense.
     pub fn label(&self) -> &'static str {
         match self {
             Self::Ran => "ran",
@@ -204,7 +204,7 @@ fn modified(change: &Change, usage: &Usage) -> Vec<Touch> {
     let Some(file) = usage.files.get(&change.file.path) else {
         return Vec::new();
     };
-    // Sources are looked for by everybody who imports them; their modes are not.
+    // Every import looks for its source, but not for the mode of the source.
     let is_mode_only = change.file.lines.is_empty();
     let tells_by_looks = is_mode_only || !change.file.is_python();
     let is_looked_at = match file.asked {
@@ -262,7 +262,7 @@ fn blocks(change: &Change, source: &Source, file: &FileUse, is_blind: bool) -> V
     found
 }
 
-/// Whether a function ran, by where the code that ran begins.
+/// Whether a function ran, judged by the line where the code that ran begins.
 ///
 /// Code that begins where no function does is a class body or a generator expression; it ran as a
 /// part of the innermost function around it.
@@ -416,7 +416,7 @@ mod tests {
         usage
     }
 
-    /// What a run may use that has nothing to do with what changed far away.
+    /// Usages of a run that have nothing to do with changes far away.
     fn near() -> impl Strategy<Value = Usage> {
         let file = (0u8..9, any::<(bool, bool)>(), 0u8..3, 0u32..9);
         let files = proptest::collection::vec(file, 0..9);

@@ -21,10 +21,10 @@ use difference::{compare, compare_briefly, is_shown};
 use groups::{find_cleaners, find_singles, is_sole};
 use work::Work;
 
-/// What to do next about one test. Call it again after each batch of runs.
+/// The next step about one test. Call it again after each batch of runs.
 ///
-/// It is given all answers each time and goes the same way again, so that a search can be cut off
-/// anywhere and taken up by whoever kept the answers.
+/// It gets all answers each time and takes the same way again, so that a search can be cut off anywhere and continued
+/// by a caller that kept the answers.
 pub fn next_step(case: &Case<'_>, answers: &Answers) -> Step {
     match examine(case, answers) {
         Ok(diagnosis) => Step::Conclude(diagnosis),
@@ -43,20 +43,20 @@ pub struct Case<'a> {
     pub guesses: &'a [Vec<TestId>],
     /// Culprits of other tests, which may be this one's too.
     pub hints: &'a [Vec<TestId>],
-    /// How many orders can run at once.
+    /// The number of orders that can run at once.
     pub width: usize,
     /// Whether orders that begin alike cost little more than one of them.
     pub shares: bool,
-    /// How far to go.
+    /// The extent of the search.
     pub scope: Scope,
-    /// So much work at a time may go into one run for each test; what would take more is asked about by
-    /// groups.
+    /// The most work for one round in which each test has a run of its own; a round that would take more asks about
+    /// groups of tests.
     pub patience: Work,
-    /// What it takes to run these tests and the one in a fresh VM.
+    /// The work of running these tests, and then the test in question, in a fresh VM.
     pub price: &'a dyn Fn(&[TestId]) -> Work,
 }
 
-/// How far a search goes.
+/// The extent of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// To the first set of culprits.
@@ -65,7 +65,7 @@ pub enum Scope {
     All,
 }
 
-/// What to do next about one test.
+/// The next step about one test. Call it again after each batch of runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Run it once after each of these, in a fresh VM each; one that is there twice is run twice.
@@ -74,16 +74,16 @@ pub enum Step {
     Conclude(Diagnosis),
 }
 
-/// What a test is, and by whose doing.
+/// The role of a test, and the tests that cause it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnosis {
     /// What it is.
     pub role: Role,
-    /// How it ends alone.
+    /// How often it passed and failed alone.
     pub alone: Ends,
     /// The sets of tests that make it end otherwise: each suffices, and none has a part that does.
     pub culprits: Vec<Culprit>,
-    /// Tests that undo the doing of the first set when they run after it.
+    /// Tests that undo the effect of the first set when they run after it.
     pub cleaners: Vec<TestId>,
     /// Whether all tests were tried as culprits and cleaners.
     pub is_complete: bool,
@@ -92,39 +92,39 @@ pub struct Diagnosis {
 /// What is known about a test that depends on order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dependence {
-    /// What it is, and by whose doing.
+    /// The role of the test, and the tests that cause it.
     pub diagnosis: Diagnosis,
-    /// How many runs of orders it took.
+    /// The number of runs of orders that the search took.
     pub runs: u32,
-    /// What they took on the wall clock.
+    /// The time of these runs on the wall clock.
     pub spent: Duration,
     /// Whether the search ended before it was done.
     pub is_cut: bool,
-    /// Whether the culprits are files, and their import does it.
+    /// Whether the culprits are files, whose import alone has the effect.
     pub by_import: bool,
-    /// Whether it is seen only where the whole suite was collected.
+    /// Whether it is seen only when the whole suite was collected.
     pub needs_suite: bool,
 }
 
 /// Tests that make another end otherwise than alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Culprit {
-    /// The tests, in an order that does it.
+    /// The tests, in an order that has the effect.
     pub tests: Vec<TestId>,
-    /// Whether another order of them does not do it.
+    /// Whether they have the effect only in this order.
     pub is_ordered: bool,
-    /// How it ends after them.
+    /// How often it passed and failed after them.
     pub ends: Ends,
 }
 
-/// What a test is with regard to order.
+/// The role of a test with regard to order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It passes alone and fails after its culprits.
     Victim,
     /// It fails alone and passes after its culprits.
     Brittle,
-    /// It passes and fails whatever runs before it.
+    /// It both passes and fails, whatever runs before it.
     Random,
     /// It always fails.
     Broken,
@@ -132,13 +132,13 @@ pub enum Role {
     Independent,
 }
 
-/// So often the same question is asked at first.
+/// The runs of each question at first.
 const AT_FIRST: u32 = 3;
-/// So often a set of several culprits is shown: chance can make one look like several.
+/// The runs that show a set of several culprits: chance can make one culprit look like several.
 const IF_JOINT: u32 = 8;
-/// So often a set is shown that does it only sometimes.
+/// The runs that show a set which has its effect only sometimes.
 const IF_MIXED: u32 = 10;
-/// So many sets of several culprits are looked for at most.
+/// The most sets of several culprits that are looked for.
 const SETS: usize = 4;
 
 fn examine(case: &Case<'_>, answers: &Answers) -> Result<Diagnosis, Need> {
@@ -206,12 +206,12 @@ fn search(
         }
     }
     if is_complete {
-        // The first stays: the cleaners are those of its doing.
+        // The first set stays: the cleaners undo its effect.
         sets[1..].sort_by_key(|set| place(case, set));
         if !is_sole {
             more_sets(case, lead, &oracle, &mut sets)?;
         }
-        // But one that does it alone says more than several together.
+        // But a test that has the effect alone says more than several together.
         if sets.iter().any(|set| set.len() < sets[0].len()) {
             sets.sort_by_key(|set| (set.len(), place(case, set)));
             cleaners = find_cleaners(case, &oracle, &sets)?;
@@ -266,7 +266,7 @@ fn place(case: &Case<'_>, set: &[TestId]) -> Option<usize> {
     case.others.iter().position(|test| test == first)
 }
 
-/// Sets of several culprits: what of the lead does it without those that are known.
+/// Adds sets of several culprits: parts of the lead that have the effect without the known culprits.
 fn more_sets(
     case: &Case<'_>,
     lead: &[TestId],

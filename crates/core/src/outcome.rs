@@ -36,7 +36,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether it shows that the test can pass. A skip shows nothing.
+    /// Whether it shows that the test can pass. A skip does not.
     pub fn is_pass(&self) -> bool {
         matches!(self, Self::Passed | Self::UnexpectedPass)
     }

@@ -1,4 +1,4 @@
-//! How a suite is to be examined: the settings of the ladder, for all tests and for some.
+//! The settings of the ladder, for all tests and for some.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use crate::pattern::Pattern;
 use crate::test::TestId;
 use crate::threshold::Threshold;
 
-/// How a suite is to be examined.
+/// The settings by which a suite is examined.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// How often a failed test is run again.
+    /// The number of reruns of a failed test on each rung.
     pub rungs: Rungs,
-    /// From how many failures on nothing is run again.
+    /// The number of failures above which nothing runs again.
     pub threshold: Threshold,
-    /// How long a test may run; `None` is for ever.
+    /// The longest time that a test may run; `None` means without a limit.
     pub timeout: Option<Duration>,
-    /// What is different for some tests. The first that matches and has a value gives it.
+    /// The settings that differ for some tests. The first override that matches and has a value gives it.
     pub overrides: Vec<Override>,
 }
 
-/// What is different for the tests that a pattern names.
+/// The settings that differ for the tests that a pattern names.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the fields are those of `Rungs` and `Plan`")]
 pub struct Override {
@@ -32,7 +32,7 @@ pub struct Override {
 }
 
 impl Plan {
-    /// How often this test is run again after a failure.
+    /// The number of reruns of this test after a failure, on each rung.
     pub fn rungs_for(&self, test: &TestId) -> Rungs {
         Rungs {
             other_seeds: self.rungs.other_seeds,
@@ -46,7 +46,7 @@ impl Plan {
         }
     }
 
-    /// How long this test may run.
+    /// The longest time that this test may run; `None` means without a limit.
     pub fn timeout_for(&self, test: &TestId) -> Option<Duration> {
         self.first(test, |one| one.timeout).or(self.timeout)
     }

@@ -3,21 +3,21 @@
 use crate::blame::{Blame, Whose};
 use crate::verdict::{Finding, Verdict};
 
-/// What the user wants of failures.
+/// The user's rules for which failures are forgiven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Whether a run whose failures are all flaky and not the user's succeeds.
     pub flaky: FlakyResult,
-    /// Above how many flaky tests a run fails even so.
+    /// The most flaky tests with which a run can still succeed; `None` means any number.
     pub max_flaky: Option<usize>,
-    /// Whether a flaky failure is forgiven of which it is not known whose it is.
+    /// Whether a flaky failure is forgiven if it is not known whose it is.
     pub not_known: NotKnownResult,
-    /// Whether failures are forgiven that are at the base too.
+    /// Whether failures are forgiven that the base has too.
     pub pre_existing: PreExistingResult,
 }
 
 impl Policy {
-    /// What holds where the user says nothing.
+    /// The rules if the user sets none.
     pub const DEFAULT: Self = Self {
         flaky: FlakyResult::Pass,
         max_flaky: None,
@@ -25,13 +25,13 @@ impl Policy {
         pre_existing: PreExistingResult::Fail,
     };
 
-    /// Whether these findings leave the run a success.
+    /// Whether the run succeeds with these findings.
     pub fn is_met<'a>(self, findings: impl Iterator<Item = &'a Finding> + Clone) -> bool {
         let mut all = findings.clone();
         all.all(|finding| self.forgives(finding)) && self.is_within_limit(findings)
     }
 
-    /// Whether so many flaky tests are allowed.
+    /// Whether the number of flaky tests among these findings is allowed.
     pub fn is_within_limit<'a>(self, findings: impl Iterator<Item = &'a Finding>) -> bool {
         let flaky = findings
             .filter(|finding| finding.verdict.is_flaky())
@@ -39,7 +39,7 @@ impl Policy {
         self.max_flaky.is_none_or(|most| flaky <= most)
     }
 
-    /// Whether one finding leaves the run a success.
+    /// Whether one finding is forgiven.
     pub fn forgives(self, finding: &Finding) -> bool {
         let whose = finding.blame.as_deref().map(|blame: &Blame| &blame.whose);
         let not_known = self.not_known == NotKnownResult::Pass;
@@ -77,7 +77,7 @@ pub enum FlakyResult {
     Fail,
 }
 
-/// Whether a flaky failure is a failure of the run where it is not known whose it is.
+/// Whether a flaky failure is a failure of the run if it is not known whose it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotKnownResult {
     /// It is not.
@@ -86,7 +86,7 @@ pub enum NotKnownResult {
     Fail,
 }
 
-/// Whether a failure that is at the base too is a failure of the run.
+/// Whether a failure that the base has too is a failure of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreExistingResult {
     /// It is not.

@@ -36,14 +36,14 @@ impl Quarantined {
     }
 }
 
-/// When a test has shown that it may leave.
+/// The condition under which a test may leave quarantine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Release {
     /// Its rate of failures must be below this.
     pub limit: f64,
-    /// With so much confidence.
+    /// The confidence that the rate is below the limit.
     pub level: Level,
-    /// After at least so many runs.
+    /// The least number of runs before a test may leave.
     pub least_runs: u64,
 }
 

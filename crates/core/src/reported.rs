@@ -15,7 +15,7 @@ use crate::trial::{Account, Part};
 pub struct Reported {
     /// The report's number among those given.
     pub report: usize,
-    /// What the report calls its class.
+    /// The name of its class in the report.
     pub classname: String,
     /// Its name in there.
     pub name: String,
@@ -25,9 +25,9 @@ pub struct Reported {
     pub id: Option<String>,
     /// How it ended.
     pub outcome: Outcome,
-    /// How long it took.
+    /// Its duration.
     pub duration: Duration,
-    /// What the report says about it.
+    /// The report's own words about it.
     pub account: Account,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Reported {
     }
 }
 
-/// Which tests a reported failure can be.
+/// The tests that a reported failure can belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Match {
     /// This one; or these, which have the same name.

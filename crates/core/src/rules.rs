@@ -1,4 +1,4 @@
-//! What is known about changed files without looking at any run.
+//! What is known about changed files before any run is looked at.
 
 use crate::pattern::Pattern;
 
@@ -77,7 +77,7 @@ const ENVIRONMENT: [&str; 16] = [
     "Jenkinsfile*",
 ];
 
-/// Those of them that say what is installed: an environment of the base's own has what the base's say.
+/// The files among them that say what is installed: an environment of the base's own has what the base's files say.
 const INSTALLED: [&str; 11] = [
     "pyproject.toml",
     "setup.py",
@@ -92,7 +92,7 @@ const INSTALLED: [&str; 11] = [
     "environment*.yaml",
 ];
 
-/// What is known about changed files without looking at any run.
+/// What is known about changed files before any run is looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Files whose changes nothing can rule out.

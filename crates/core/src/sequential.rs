@@ -5,14 +5,14 @@
 
 use crate::outcome::Outcome;
 
-/// How often an answer may be wrong, of either kind, if the two rates are right.
+/// The probability that an answer of either kind is wrong, if the two rates are right.
 pub const ERROR: f64 = 0.01;
 
-/// Nothing is held to happen never or always.
+/// The lowest rate that is assumed: nothing happens never, or always.
 const LEAST: f64 = 0.01;
 const MOST: f64 = 0.99;
 
-/// How often something was seen and not seen.
+/// The number of times that something was seen, and not seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Runs that showed it.
@@ -84,7 +84,7 @@ impl Sequential {
         Self { low, high, error }
     }
 
-    /// One that is wrong a hundred times more rarely, for the last word.
+    /// A test that is wrong a hundred times more rarely, for the final answer.
     #[must_use]
     pub fn strict(self) -> Self {
         let error = self.error / 100.0;
@@ -108,8 +108,7 @@ impl Sequential {
     }
 }
 
-/// The probability of at least so many hits in the second tally if both have the same rate (Fisher's
-/// exact test, one-sided).
+/// The probability of at least the second tally's hits, if both have the same rate (Fisher's exact test, one-sided).
 pub fn chance_of(first: Tally, second: Tally) -> f64 {
     let hits = first.hits + second.hits;
     let runs = first.runs() + second.runs();

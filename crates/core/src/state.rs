@@ -15,11 +15,11 @@ pub struct Piece {
     pub kind: String,
     /// How it is reached: `shop.cart._CACHE['eur']`, `os.environ['HOME']`.
     pub path: String,
-    /// What it was, shortly; `None` if it was not there.
+    /// Its value before, shortened; `None` if it was not there.
     pub before: Option<String>,
-    /// What it is now; `None` if it is not there any more.
+    /// Its value now, shortened; `None` if it is not there any more.
     pub after: Option<String>,
-    /// Whose it is, where it is not the project's own.
+    /// Its owner, if it is not the project's own.
     pub owner: Option<String>,
     /// Whether a mock stands there now.
     pub is_mock: bool,
@@ -40,7 +40,7 @@ pub struct Place {
     pub function: String,
 }
 
-/// What is known about the state by which one test makes another end otherwise.
+/// The known facts about the state by which one test changes how another ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cause {
     /// The pieces that were shown: each by itself, or all together.
@@ -49,7 +49,7 @@ pub struct Cause {
     pub is_joint: bool,
     /// Other pieces that changed and cannot be put back, if no others explain it.
     pub suspects: Vec<Shown>,
-    /// How many pieces changed in all.
+    /// The number of pieces that changed in all.
     pub changed: usize,
     /// What could not be looked into.
     pub unseen: Vec<String>,
@@ -66,7 +66,7 @@ pub struct Shown {
     pub place: Option<Place>,
 }
 
-/// What to try next.
+/// The next thing to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Put back the pieces of each of these, and run the test.
@@ -86,13 +86,13 @@ pub enum Culprits {
     Joint(Vec<usize>),
 }
 
-/// What was tried: whether the test ends as alone when these pieces are put back.
+/// The results so far: whether the test ends as it does alone when these pieces are put back.
 pub type Tried = HashMap<Vec<usize>, bool>;
 
-/// More pieces than this are not tried one by one before all of them are halved.
+/// The most pieces that are tried one by one; more are halved first.
 const ONE_BY_ONE: usize = 40;
 
-/// What to try next with so many pieces. Call it again with the results.
+/// The next thing to try with this number of pieces. Call it again with the results.
 pub fn next_step(pieces: usize, tried: &Tried) -> Step {
     match examine(pieces, tried) {
         Ok(culprits) => Step::Conclude(culprits),

@@ -1,6 +1,6 @@
-//! From how many failures on a change is probably broken, and reruns are a waste.
+//! The number of failures from which on a change is probably broken, and reruns are a waste.
 
-/// From how many failures on reruns are a waste, because the change is probably broken.
+/// The number of failures from which on reruns are a waste, because the change is probably broken.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold {
     /// The share of the suite's tests (THRESHOLD of Eloussi 2015, 3.1), from 0 to 1.

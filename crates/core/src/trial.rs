@@ -18,23 +18,23 @@ pub struct Trial {
     pub vm: VmId,
     /// How that VM came to be.
     pub birth: Birth,
-    /// How many trials that VM had done before this one.
+    /// The number of trials in that VM before this one.
     pub before: usize,
     /// Whether it found shared fixtures as a plain run would.
     pub fixtures: Fixtures,
-    /// Whether what it used was watched, which can change how a test behaves.
+    /// Whether its use of files and code was watched, which can change how a test behaves.
     pub is_watched: bool,
     /// How it ended.
     pub outcome: Outcome,
     /// The test's own time, as its framework measured it.
     pub duration: Duration,
-    /// What the trial cost on the wall clock, the start of its VM included where it had a new one.
+    /// The time of the trial on the wall clock. The start of its VM is included if it had a new one.
     pub cost: Duration,
-    /// What the framework said about it.
+    /// The framework's own words about it.
     pub account: Account,
 }
 
-/// What a framework says about a run: empty for a pass.
+/// A framework's own words about a run: empty for a pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// What was wrong, in a line; for a skip, its reason.
@@ -56,7 +56,7 @@ pub struct Account {
 pub struct Part {
     /// Its number, with those of the parts around it: `2` or `1.3`.
     pub number: String,
-    /// What the framework shows of it; empty if that is not known.
+    /// The framework's name for it; empty if that is not known.
     pub name: String,
 }
 
@@ -84,7 +84,7 @@ pub enum Rung {
     End,
     /// In a VM of its own (FORK, `C_NEW`).
     Fresh,
-    /// In a VM of its own, to see whether a same-VM pass was only the failed run's own doing.
+    /// In a VM of its own, to see whether a pass in the same VM came only from what the failed run had done.
     Look,
     /// Once more in the VM of a failed look, to show that the test passes after itself.
     AfterItself,
@@ -183,14 +183,14 @@ impl fmt::Display for VmId {
     }
 }
 
-/// How a VM came to be.
+/// The way in which a VM was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Birth {
     /// A new interpreter that imported and collected by itself.
     Exec,
     /// A copy of a VM as it was after collection, before any test ran.
     Fork,
-    /// By another command: all that is known of it is its report.
+    /// By another command: only its report is known.
     Elsewhere,
 }
 

@@ -1,18 +1,18 @@
-//! What a run of a test used: the code that ran, the files it read or looked for, what it started.
+//! The things that a run of a test used: the code that ran, the files it read or looked for, what it started.
 //!
-//! Paths are relative to the repository's root with `/` between the parts, unless a field says that
-//! they lie outside. Whoever reads a runner's facts puts them into this form.
+//! Paths are relative to the repository's root with `/` between the parts, unless a field says that they lie outside.
+//! The reader of a runner's facts puts them into this form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a run used.
+/// The things that a run used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The files of the repository that it used.
     pub files: BTreeMap<String, FileUse>,
     /// The folders of the repository whose entries it listed; `""` is the root.
     pub listed: BTreeSet<String>,
-    /// Those among them that it listed with the sizes and times of their files.
+    /// The folders among them that it listed with the sizes and times of their files.
     pub scanned: BTreeSet<String>,
     /// The modules that it looked for, as the folder and the last part of the name.
     pub sought: BTreeSet<(String, String)>,
@@ -29,11 +29,11 @@ pub struct Usage {
     pub unfollowed: BTreeSet<String>,
     /// Why the functions that ran are not known: then each function of a file that ran may have.
     pub blind: Option<String>,
-    /// Whether some code of it asks for the numbers of lines, which every line above them changes.
+    /// Whether some of its code depends on line numbers, which every line above changes.
     pub is_by_line: bool,
     /// The processes on this machine that it talked to and did not start: what they hold may come from any file.
     pub talked: BTreeSet<String>,
-    /// What of it was missed, so that it may have used anything.
+    /// The parts that were missed, so that it may have used anything.
     pub missed: BTreeSet<String>,
     /// The folders of the sources whose classes are watched, if nothing but code is.
     pub only_code: Option<BTreeSet<String>>,
@@ -53,7 +53,7 @@ pub struct Native {
     pub is_own: bool,
 }
 
-/// How a run used a file.
+/// The ways in which a run used a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileUse {
     /// Its module-level code ran.
@@ -66,7 +66,7 @@ pub struct FileUse {
     pub ran: BTreeSet<u32>,
 }
 
-/// What can be asked about a file.
+/// The questions that a run can ask about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
     /// Whether it is there.

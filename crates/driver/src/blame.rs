@@ -1,6 +1,5 @@
 //! Whose failure it is: runs a suspect here and at the base, as `unflake_core::blame` asks for.
 
-mod at_failure;
 pub(crate) mod base;
 pub(crate) mod comparison;
 mod environment;

@@ -1,4 +1,4 @@
-//! What driver and runners say to each other, as `docs/protocol.md` describes it.
+//! The messages between driver and runners, as `docs/protocol.md` describes them.
 
 pub(crate) mod delays;
 pub(crate) mod hello;

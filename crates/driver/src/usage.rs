@@ -1,4 +1,4 @@
-//! What a watched run used: by its own words, and by those of the system.
+//! The things that a watched run used: by its own record, and by that of the system.
 
 mod classes;
 pub(crate) mod facts;

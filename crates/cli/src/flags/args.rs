@@ -20,42 +20,45 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Run the tests, and say for each failure whether it is flaky and on what evidence
+    /// Run the tests; say for each failure whether it is flaky, and show the evidence
     #[command(after_help = RUN_HELP)]
     Run(Box<RunArgs>),
-    /// Look into the failures that another command reported: are they flaky, or your change?
+    /// Examine the failures in another command's report: are they flaky, or did your change cause them?
     #[command(after_help = TRIAGE_HELP)]
     Triage(Box<TriageArgs>),
-    /// Find the tests that fail when they are run twice: they will bite when the order changes
+    /// Find the tests that pass once and fail when they run again in the same process
     #[command(after_help = NIO_HELP)]
     Nio(Box<NioArgs>),
-    /// Find the tests that pass or fail by what ran before them, and the tests that are to blame
+    /// Find the tests whose result depends on the tests before them, and name those tests
     #[command(after_help = ORDER_HELP)]
     Order(Box<OrderArgs>),
-    /// Say why a flaky test fails: what its failing runs do otherwise than its passing ones
+    /// Say why a flaky test fails: how its failing runs differ from its passing runs
     #[command(after_help = crate::flags::why::HELP)]
     Why(Box<WhyArgs>),
     /// Show the tests as the framework finds them
     List(ListArgs),
     #[command(flatten)]
     History(HistoryVerb),
-    /// Serve the triage board, and take reports from CI jobs
+    /// Serve the triage board, and accept reports from CI jobs
     #[command(after_help = crate::flags::serve::SERVE_HELP)]
     Serve(Box<ServeArgs>),
-    /// Make and revoke tokens for a server
+    /// Make and revoke access tokens for a server
     Token(TokenArgs),
 }
 
 const RUN_HELP: &str = "\
-Every failure gets two answers. How it fails: the test is run again at once in the same interpreter or \
-JVM, again there at the end of the suite, then alone in fresh ones; if it passes somewhere it is flaky, \
-else broken. Whose it is: it is run in its order here and at the base, in turns, until it is shown that \
-your change did it (yours), that it did not (not yours), or that neither can be shown (not known).
+unflake answers two questions about every failure.
+
+Is it flaky? The test runs again at once in the same interpreter or JVM, again there after the suite, \
+then alone in new ones. If it passes in one of these runs, it is flaky; otherwise it is broken.
+
+Whose failure is it? The test runs in its order with your change and at the base (the code without your \
+change), in turns. The answer is: yours (your change caused the failure), not yours, or not known.
 
 Only a flaky failure that is shown not to be yours is forgiven.
 
-Exit codes: 0 nothing wrong, 1 failures that are not forgiven (see --flaky, --not-known, --forgive), 2 \
-bad usage or configuration, 3 the tests could not be run, 70 a bug in unflake, 130 interrupted.
+Exit codes: 0 nothing is wrong, 1 some failures are not forgiven (see --flaky, --not-known, --forgive), 2 \
+bad usage or configuration, 3 the tests could not run, 70 a bug in unflake, 130 interrupted.
 
 Examples:
   unflake run                            the whole suite
@@ -64,28 +67,28 @@ Examples:
   unflake run --immediate 5 --fresh 10   look harder";
 
 const NIO_HELP: &str = "\
-Every test is run twice in a row in the same VM. One that passes and then fails leaves behind state \
-that it depends on itself; it is called NIO (non-idempotent outcome) only after it did so three \
-times of three, alone, each time in a new interpreter with fresh files. Whatever else does not pass \
-twice gets its own name: victim, brittle, broken, non-deterministic.
+Every test runs twice in a row in the same process. A test that passes and then fails has left \
+state behind that makes it fail. It is called NIO (non-idempotent outcome) only if this happens three \
+times of three: alone, each time in a new interpreter or JVM with fresh files. A test that does not pass \
+twice for another reason gets another name: victim, brittle, broken, non-deterministic.
 
-All of it happens in copies of the work tree: your files are not touched.
+The tests run in copies of the work tree: your files are not touched.
 
 Exit codes are those of `unflake run`: 1 if anything was found.
 
 Examples:
   unflake nio                       the whole suite, and new or modified tests also alone
-  unflake nio --mode method -j 2    each test in a VM of its own
+  unflake nio --mode method -j 2    each test in its own process
   unflake nio --changed             only tests that are new or modified since the base
   unflake nio -- tests/test_cart.py";
 
 const ORDER_HELP: &str = "\
-Each test is run alone, and the suite in several orders: its own, backwards, and shuffled by the seed. \
-A test that ends in different ways is looked into: is it order-dependent or random, which tests make \
-it fail (or pass), alone or together, and which undo that? Every answer is shown again in new \
-interpreters.
+Each test runs alone, and the suite runs in several orders: its own, backwards, and shuffled by the seed. \
+A test that passes in some of these runs and fails in others is examined. Does its result depend on the \
+order, or on chance? Which tests make it fail (or pass), one of them or several together? Which tests \
+undo that? Every answer is shown again in new interpreters or JVMs.
 
-All of it happens in copies of the work tree: your files are not touched.
+The tests run in copies of the work tree: your files are not touched.
 
 Exit codes are those of `unflake run`: 1 if anything was found.
 
@@ -95,11 +98,12 @@ Examples:
   unflake order --budget 10m -j 2 -- tests/unit";
 
 const TRIAGE_HELP: &str = "\
-Each failed test case is matched with a test of this project and run alone in fresh interpreters or \
-JVMs. One that passes is flaky, if the report is of this very code and machine. Whose failure it is, \
-runs in the report's order here and at the base tell, as in `unflake run`.
+For each failed test case of the report, unflake finds the test in this project and runs it alone in new \
+interpreters or JVMs. A test that passes there is flaky, if the report is of the same code and from the \
+same machine. To say whose failure it is, unflake runs the test in the report's order with your change and \
+at the base, as `unflake run` does.
 
-Exit codes are those of `unflake run`; a failure that no test can be found for counts as real.
+Exit codes are those of `unflake run`. A failure for which no test can be found counts as a real one.
 
 Examples:
   pytest --junitxml report.xml; unflake triage report.xml
@@ -107,13 +111,13 @@ Examples:
 
 #[derive(Clone, Debug, Default, Parser)]
 pub(crate) struct ProjectArgs {
-    /// What runs the tests [default: maven where there is a pom.xml and no --python, else pytest]
+    /// The framework that runs the tests [default: maven if there is a pom.xml and no --python, else pytest]
     #[arg(long, value_name = "NAME")]
     pub(crate) framework: Option<FrameworkArg>,
-    /// The project's interpreter [default: the active virtualenv's, .venv, then python3 on the path]
+    /// The project's Python interpreter [default: from the active virtualenv, else .venv, else PATH]
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<Utf8PathBuf>,
-    /// The configuration file [default: unflake.toml here or above, within the repository]
+    /// The configuration file [default: unflake.toml in this folder or above it, within the repository]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,
     /// Arguments for pytest or Maven, after `--`
@@ -132,10 +136,10 @@ pub(crate) enum FrameworkArg {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) project: ProjectArgs,
-    /// Reruns in the same VM right after a failure [default: 1]
+    /// Number of reruns in the same process, right after a failure [default: 1]
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) immediate: Option<u32>,
-    /// Reruns in the same VM after the suite [default: 1]
+    /// Number of reruns in the same process, after the suite [default: 1]
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) end: Option<u32>,
     #[command(flatten)]
@@ -143,13 +147,14 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) against: AgainstArgs,
     /// Tests that may fail: a file, or the address of `unflake serve`
-    /// [default: unflake-quarantine.toml, if it is there]
+    /// [default: unflake-quarantine.toml, if it exists]
     #[arg(long, value_name = "WHERE")]
     pub(crate) quarantine: Option<String>,
     /// Find the tests and the state that an order-dependent failure depends on
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Run the suite in N VMs, files kept together; `auto` for one per processor [default: 1]
+    /// Run the suite in N processes; the tests of a file stay together; `auto` for one per processor
+    /// [default: 1]
     #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     pub(crate) jobs: Option<usize>,
     #[command(flatten)]
@@ -178,46 +183,46 @@ pub(crate) struct TriageArgs {
 /// The rungs that a failure can climb wherever it happened.
 #[derive(Clone, Debug, Default, Parser)]
 pub(crate) struct LadderArgs {
-    /// Reruns in a fresh VM each [default: 2]
+    /// Number of reruns that each get a fresh process [default: 2]
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) fresh: Option<u32>,
-    /// How fresh VMs are made [default: fork where that is safe, and confirm in a new interpreter]
+    /// How a fresh process is made [default: fork where that is safe, and exec to confirm the result]
     #[arg(long, value_name = "HOW", help_heading = "Ladder")]
     pub(crate) fresh_by: Option<FreshBy>,
-    /// Rerun nothing at the end when this share of the tests failed [default: 1%]
+    /// Make no reruns after the suite if at least this share of the tests failed ... [default: 1%]
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "Ladder")]
     pub(crate) threshold: Option<f64>,
-    /// ... and more than this many tests failed [default: 10]
+    /// ... and more than N tests failed [default: 10]
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) threshold_floor: Option<usize>,
-    /// Seconds that a test may take before its VM is killed [default: no limit]
+    /// Seconds that a test may take before its process is killed [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
 }
 
-/// What comes out.
+/// Flags for the result of a run.
 #[derive(Clone, Debug, Default, Parser)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct ResultArgs {
-    /// The exit code when all failures are flaky, and none is yours [default: pass]
+    /// The exit code if all failures are flaky and shown not to be yours [default: pass]
     #[arg(long, value_name = "RESULT")]
     pub(crate) flaky: Option<FlakyArg>,
-    /// The exit code of flaky failures of which it is not known whose they are [default: fail]
+    /// The exit code if it is not known whose a flaky failure is [default: fail]
     #[arg(long, value_name = "RESULT")]
     pub(crate) not_known: Option<FlakyArg>,
-    /// Forgive failures that are shown to be at the base too, also where they are not flaky
+    /// Also forgive failures that are not flaky, if the base is shown to have them too
     #[arg(long, value_name = "WHAT")]
     pub(crate) forgive: Option<ForgiveArg>,
-    /// Fail when more tests than this are flaky
+    /// Fail if more than N tests are flaky
     #[arg(long, value_name = "N")]
     pub(crate) max_flaky: Option<usize>,
-    /// Show what reruns cost, and how many in the same VM cost as much as one fresh VM
+    /// Show the cost of the reruns, and how many in the same process cost as much as one in a fresh process
     #[arg(long)]
     pub(crate) costs: bool,
-    /// What is written to standard output
+    /// The format of standard output
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: Format,
-    /// Also write JUnit XML to this file, every attempt included
+    /// Also write JUnit XML to this file, with every attempt
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<Utf8PathBuf>,
 }
@@ -225,19 +230,19 @@ pub(crate) struct ResultArgs {
 #[derive(Clone, Debug, Default, Parser)]
 #[command(next_help_heading = "Latest changes")]
 pub(crate) struct AgainstArgs {
-    /// Say of each failure whether it is your change's doing [default: in a git work tree]
+    /// Say for each failure whether your change caused it [default: in a git work tree]
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true,
           default_missing_value = "always")]
     pub(crate) intersect: Option<When>,
-    /// What changed is counted from this revision [default: where the pull request left its target, or
-    /// the branch the default branch; on that one, the commit before what is new]
+    /// The revision that your code is compared with [default: where the pull request left its target branch, or
+    /// this branch left the default branch; on the default branch, the commit before the new ones]
     #[arg(long, value_name = "REV")]
     pub(crate) base: Option<String>,
-    /// Run failed tests in a checkout of the base as well [default: within --blame-budget]
+    /// Also run failed tests in a checkout of the base [default: as long as --blame-budget allows]
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true,
           default_missing_value = "always")]
     pub(crate) check_base: Option<When>,
-    /// Seconds that it may take to find out whose failures these are [default: 60, or half of the
+    /// Seconds that unflake may spend to find out whose failures these are [default: 60, or half of the
     /// suite's own time if that is more]
     #[arg(long, value_name = "SECONDS", value_parser = parse_budget)]
     pub(crate) blame_budget: Option<Duration>,
@@ -248,9 +253,9 @@ pub(crate) struct AgainstArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
-    /// Also where it takes long; that it cannot be done is an error
+    /// Even if it takes long; it is an error if it cannot be done
     Always,
-    /// Not at all
+    /// Do not do it
     Never,
 }
 
@@ -258,16 +263,16 @@ pub(crate) enum When {
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) project: ProjectArgs,
-    /// What is written to standard output
+    /// The format of standard output
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: ListFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FreshBy {
-    /// A new interpreter, or JVM
+    /// Start a new interpreter or JVM
     Exec,
-    /// A copy of the VM as it was after collection
+    /// Copy the process as it was after it had collected the tests
     Fork,
 }
 
@@ -281,7 +286,7 @@ pub(crate) enum FlakyArg {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ForgiveArg {
-    /// Failures that fail at the base in the same way
+    /// Failures that the base has in the same way
     PreExisting,
 }
 
@@ -352,7 +357,7 @@ pub(crate) fn parse_jobs(text: &str) -> Result<usize, String> {
     }
     match text.parse() {
         Ok(jobs @ 1..) => Ok(jobs),
-        Ok(0) | Err(_) => Err("the number of VMs is 1 or more, or `auto`".to_owned()),
+        Ok(0) | Err(_) => Err("the number of processes is 1 or more, or `auto`".to_owned()),
     }
 }
 

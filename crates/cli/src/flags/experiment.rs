@@ -15,17 +15,17 @@ use crate::flags::history::KeepArgs;
 pub(crate) struct NioArgs {
     #[command(flatten)]
     pub(crate) project: ProjectArgs,
-    /// In which VMs tests are run twice
+    /// Which tests share a process when they run twice
     #[arg(long, value_name = "MODE", default_value = "auto")]
     pub(crate) mode: ModeArg,
-    /// How a VM of its own is made [default: a copy; where a VM cannot be copied, a new process, once the test
-    /// did not pass twice on classes that were loaded for it alone]
+    /// How the process of one test is made [default: fork, or exec where a process cannot be copied; a test gets
+    /// a new JVM only if it did not pass twice on classes that were loaded for it alone]
     #[arg(long, value_name = "HOW")]
     pub(crate) fresh_by: Option<FreshBy>,
-    /// Only tests that are new or modified since the base
+    /// Run only tests that are new or modified since the base
     #[arg(long)]
     pub(crate) changed: bool,
-    /// The base [default: as with `unflake run`]
+    /// The revision to compare with [default: as for `unflake run`]
     #[arg(long, value_name = "REV")]
     pub(crate) base: Option<String>,
     /// Find the tests and the state that an order-dependent test depends on
@@ -37,40 +37,40 @@ pub(crate) struct NioArgs {
 
 #[derive(Clone, Debug, Default, Parser)]
 pub(crate) struct OrderArgs {
-    /// Look into these tests only, named as the framework names them
+    /// Examine only these tests, named as the framework names them
     #[arg(value_name = "TEST")]
     pub(crate) tests: Vec<String>,
     #[command(flatten)]
     pub(crate) project: ProjectArgs,
-    /// Run the suite in N orders [default: 10, and more while that is quick]
+    /// Run the suite in N orders [default: 10, or more if the suite is quick]
     #[arg(long, value_name = "N")]
     pub(crate) rounds: Option<usize>,
-    /// Stop after this time with what is known by then, for example 90s or 10m [default: no limit]
+    /// Stop after this time and report what is known by then, for example 90s or 10m [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) budget: Option<Duration>,
-    /// Also list state that tests leave changed although no test fails for it yet
+    /// Also list state that tests leave changed, even if no test fails because of it yet
     #[arg(long)]
     pub(crate) latent: bool,
-    /// Do not take up a search that was cut off
+    /// Begin a new search, even if an earlier one was cut off and could be continued
     #[arg(long)]
     pub(crate) afresh: bool,
-    /// The seed of the orders
+    /// The seed that shuffles the orders
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) experiments: ExperimentArgs,
 }
 
-/// How experiments are run, and what comes of them.
+/// Flags for how experiments run, and for how their results are reported.
 #[derive(Clone, Debug, Default, Parser)]
 pub(crate) struct ExperimentArgs {
-    /// Seconds that a test may take before its VM is killed [default: no limit]
+    /// Seconds that a test may take before its process is killed [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Use N VMs at once, where tests run apart; `auto` for one per processor [default: 1]
+    /// Use N processes at once where tests run apart; `auto` for one per processor [default: 1]
     #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     pub(crate) jobs: Option<usize>,
-    /// What is written to standard output
+    /// The format of standard output
     #[arg(
         long,
         value_name = "FORMAT",
@@ -86,7 +86,7 @@ pub(crate) struct ExperimentArgs {
 }
 
 impl ExperimentArgs {
-    /// The same as of a run.
+    /// The arguments of a run with these settings.
     pub(crate) fn to_run(&self, project: &ProjectArgs) -> RunArgs {
         RunArgs {
             project: project.clone(),
@@ -108,13 +108,13 @@ impl ExperimentArgs {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeArg {
-    /// All tests in one VM; new, modified and suspicious ones also alone
+    /// All tests in one process; new, modified and suspicious tests also alone
     #[default]
     Auto,
-    /// All tests in one VM
+    /// All tests in one process
     Suite,
-    /// Each class, or file of functions, in a VM of its own
+    /// Each class, or each file of test functions, in its own process
     Class,
-    /// Each test in a VM of its own
+    /// Each test in its own process
     Method,
 }

@@ -8,11 +8,12 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::flags::history::PlaceArgs;
 
 pub(crate) const SERVE_HELP: &str = "\
-The board shows the failures of the last day, the most suspicious first, and all tests with their rates; \
-CI jobs send their reports to it with `unflake record --to URL`. On any address but this machine's own it \
-starts only with a token file.
+The board shows the failures of the last day, the most suspicious first, and all tests with their flake \
+rates. CI jobs send their reports to it with `unflake record --to URL`. The server needs a token file if \
+other machines can reach its address.
 
-Exit codes: 0 it was asked to end, and all that it had taken is stored; 2 bad usage; 3 it could not start.
+Exit codes: 0 it was asked to end, and has stored all reports that it accepted; 2 bad usage; 3 it could \
+not start.
 
 Examples:
   unflake serve --demo                  look at it with a made-up history
@@ -27,19 +28,19 @@ pub(crate) struct ServeArgs {
     pub(crate) listen: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// Serve a made-up history, which is gone afterwards unless --store says where to keep it
+    /// Serve a made-up history; it is deleted at the end unless --store names a file for it
     #[arg(long)]
     pub(crate) demo: bool,
-    /// Who may do what, as `unflake token add` writes it
+    /// The file of access tokens, as `unflake token add` writes it
     #[arg(long, value_name = "FILE", env = "UNFLAKE_TOKENS")]
     pub(crate) tokens: Option<Utf8PathBuf>,
-    /// Who looks after which tests [default: CODEOWNERS, where GitHub and GitLab look for it]
+    /// The file that says who owns which tests [default: CODEOWNERS, where GitHub and GitLab look for it]
     #[arg(long, value_name = "FILE")]
     pub(crate) owners: Option<Utf8PathBuf>,
-    /// The largest report that is taken, in megabytes
+    /// The largest report that is accepted, in megabytes
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) max_report: u16,
-    /// The configuration file [default: unflake.toml here or above, within the repository]
+    /// The configuration file [default: unflake.toml in this folder or above it, within the repository]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,
 }
@@ -54,22 +55,22 @@ pub(crate) struct TokenArgs {
 pub(crate) enum TokenVerb {
     /// Make a token, and show its secret once
     Add {
-        /// Whose it is
+        /// The name of the token's user
         name: String,
-        /// What it allows; may be given several times
+        /// What the token allows; can be given several times
         #[arg(long = "role", value_name = "ROLE", required = true)]
         roles: Vec<RoleArg>,
         #[command(flatten)]
         file: TokenFileArgs,
     },
-    /// Take a token back: it is worth nothing at once
+    /// Revoke a token: it stops working at once
     Revoke {
-        /// Whose it is
+        /// The name of the token's user
         name: String,
         #[command(flatten)]
         file: TokenFileArgs,
     },
-    /// Show whose tokens there are, and what they allow
+    /// Show the tokens: their users, and what they allow
     List {
         #[command(flatten)]
         file: TokenFileArgs,
@@ -94,6 +95,6 @@ pub(crate) enum RoleArg {
     Report,
     /// Read pages and the API
     Read,
-    /// Read, call failures faults, and put tests into quarantine
+    /// Read, mark failures as faults, and put tests into quarantine
     Edit,
 }

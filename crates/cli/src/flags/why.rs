@@ -9,17 +9,19 @@ use crate::flags::args::{ListFormat, ProjectArgs, parse_seconds};
 use crate::flags::history::KeepArgs;
 
 pub(crate) const HELP: &str = "\
-The test is run alone, each time in a new interpreter with another hash seed, fresh files and an empty \
-temporary folder, and tells of every call that the project's code makes. When there are enough passing \
-and failing runs, they are compared call by call, and what differs is shown, the likeliest cause first.
+The test runs alone, each time in a new interpreter with another hash seed, fresh files and an empty \
+temporary folder. Each run records every call that the project's code makes. When enough runs have passed \
+and enough have failed, unflake compares them call by call, and shows the differences, the likeliest cause \
+first.
 
-If it never fails, threads and tasks are made late by seed, around calls of threads, locks, queues, sleeps, \
-files and the network, until it does; then the fewest delays that make it fail are found.
+If the test never fails, unflake delays its threads and tasks around calls of threads, locks, queues, \
+sleeps, files and the network; the seed chooses where. When the test fails, unflake finds the fewest delays \
+that make it fail.
 
-All of it happens in copies of the work tree: your files are not touched.
+The test runs in copies of the work tree: your files are not touched.
 
 Exit codes: 0 the test always passed, 1 it failed at least once, 2 bad usage or configuration, 3 it could \
-not be run, 70 a bug in unflake, 130 interrupted.
+not run, 70 a bug in unflake, 130 interrupted.
 
 Examples:
   unflake why tests/test_cart.py::test_total
@@ -34,40 +36,40 @@ pub(crate) struct WhyArgs {
     pub(crate) test: Option<String>,
     #[command(flatten)]
     pub(crate) project: ProjectArgs,
-    /// Stop after N traced runs, if there are not enough passing and failing ones before
+    /// The most traced runs; fewer are made if enough of them passed and enough failed
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
-    /// Show by N runs without tracing, at most, how much it disturbs
+    /// The most runs without tracing, which show how much tracing changes the result
     #[arg(long, value_name = "N", default_value = "10")]
     pub(crate) plain_runs: u32,
-    /// Make threads and tasks late after the first 20 runs, if none of them fails [default: after all runs]
+    /// Delay threads and tasks after the first 20 runs, if none of them failed [default: after all runs]
     #[arg(long, conflicts_with_all = ["traces", "no_fuzz"])]
     pub(crate) fuzz: bool,
-    /// Never make threads and tasks late
+    /// Never delay threads and tasks
     #[arg(long)]
     pub(crate) no_fuzz: bool,
-    /// By which delays are chosen
+    /// The seed that chooses the delays
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) seed: u64,
-    /// Look only at calls of these functions, by full name or its last parts
+    /// Compare only calls of this function, given by its full name or the last parts of it
     #[arg(long, value_name = "NAME")]
     pub(crate) method: Vec<String>,
-    /// In which order differences are shown
+    /// The order in which differences are shown
     #[arg(long, value_name = "ORDER", default_value = "ours")]
     pub(crate) rank: RankArg,
     /// Show at most N differences
     #[arg(long, value_name = "N", default_value = "5")]
     pub(crate) top: usize,
-    /// Compare traces that were made before, or by another tool, instead of running anything
+    /// Run nothing; compare traces that were made earlier or by another tool, in these two folders
     #[arg(long, num_args = 2, value_names = ["PASSING", "FAILING"], conflicts_with_all = ["test", "keep"])]
     pub(crate) traces: Vec<Utf8PathBuf>,
     /// Keep the traces in this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) keep: Option<Utf8PathBuf>,
-    /// Seconds that a test may take before its VM is killed [default: no limit]
+    /// Seconds that a test may take before its process is killed [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// What is written to standard output
+    /// The format of standard output
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: ListFormat,
     #[command(flatten)]
@@ -76,7 +78,7 @@ pub(crate) struct WhyArgs {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RankArg {
-    /// The likeliest cause first, all that is said of one place folded together
+    /// The likeliest cause first; the differences at one place are shown as one
     #[default]
     Ours,
     /// Every predicate, in the order of the paper (see the guide)

@@ -59,7 +59,7 @@ const TOOLS: [Tool; 8] = [
     },
 ];
 
-/// What a project with Python tests has at its top.
+/// The files that a project with Python tests has at its top.
 const PYTHON: [&str; 8] = [
     "pyproject.toml",
     "setup.py",

@@ -104,7 +104,7 @@ fn read_maven(folder: &Utf8Path, args: &[String]) -> anyhow::Result<Vec<Project>
         let folder = folder.to_owned();
         return Err(Trouble::NoPom { folder }.into());
     }
-    // Where a home is not known, the answer is kept only as long as the machine keeps it.
+    // Without a home, the answer is kept in the temporary folder, as long as the machine keeps that.
     let cache = cache_folder().unwrap_or_else(|| {
         Utf8PathBuf::from_path_buf(env::temp_dir()).unwrap_or_else(|_| Utf8PathBuf::from("/tmp"))
     });

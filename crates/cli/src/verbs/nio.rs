@@ -35,7 +35,7 @@ pub(crate) fn nio(args: &NioArgs) -> anyhow::Result<Exit> {
         },
         ..run
     };
-    // What may fail when it runs plainly is a finding here all the same.
+    // A test that may fail in a plain run is still a finding here.
     examine(
         &run_args,
         Quarantine::default(),

@@ -12,7 +12,7 @@ use crate::settings::cache_folder;
 use crate::verbs::run::examine;
 use crate::view::repeat::Invocation;
 
-/// Where searches that were cut off are kept: in the user's cache.
+/// The folder in which searches that were cut off are kept: in the user's cache.
 fn journals() -> Option<Utf8PathBuf> {
     Some(cache_folder()?.join("unflake/order"))
 }
@@ -33,7 +33,7 @@ pub(crate) fn order(args: &OrderArgs) -> anyhow::Result<Exit> {
         },
         ..args.experiments.to_run(&args.project)
     };
-    // What may fail when it runs plainly is a finding here all the same.
+    // A test that may fail in a plain run is still a finding here.
     examine(
         &run_args,
         Quarantine::default(),

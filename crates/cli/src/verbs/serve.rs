@@ -25,11 +25,11 @@ use crate::verbs::history::question::to_wish;
 
 pub(crate) use token::token;
 
-/// Where the board is if nobody says otherwise.
+/// The default address of the board.
 const LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7777);
 
-/// Where GitHub and GitLab look for owners.
+/// The files in which GitHub and GitLab look for owners.
 const OWNERS: [&str; 4] = [
     ".github/CODEOWNERS",
     "CODEOWNERS",

@@ -35,7 +35,7 @@ use crate::flags::why::{RankArg, WhyArgs};
 use crate::settings::Settings;
 use crate::view::stdout::print;
 
-/// What is told about a test.
+/// The answer about a test.
 struct Answer {
     /// `None` if traces were made elsewhere.
     test: Option<String>,
@@ -44,17 +44,17 @@ struct Answer {
     passing: u32,
     neither: u32,
     cut: u32,
-    /// How many traced runs failed (hits) and passed.
+    /// The number of traced runs that failed (hits) and passed.
     traced: Tally,
-    /// The same of runs without tracing.
+    /// The number of runs without tracing that failed (hits) and passed.
     plain: Tally,
     is_enough: bool,
     is_interrupted: bool,
     /// `None` if traces were made elsewhere.
     varies_hash_seed: Option<bool>,
-    /// How it ended after the tests that stand before it, if that was tried.
+    /// Its outcomes after the tests that stand before it, if that was tried.
     beside: Option<Beside>,
-    /// What runs with delays have shown, if there were any.
+    /// The results of runs with delays, if there were any.
     fuzzed: Option<Fuzzed>,
     failures: Vec<Explained>,
 }
@@ -75,7 +75,7 @@ impl Answer {
         self.beside.is_some_and(|beside| beside.differs(alone))
     }
 
-    /// Whether it always ends in the same way with tracing, and also in the other without.
+    /// Whether it always ends in the same way with tracing, and sometimes in the other way without.
     fn is_changed_by_tracing(&self) -> bool {
         self.traced.is_steady()
             && self.traced.runs() > 0
@@ -92,13 +92,13 @@ struct Explained {
     ranked: Ranked,
 }
 
-/// What differs, in one of two orders.
+/// The differences, in one of two orders.
 enum Ranked {
     Ours {
         shown: Vec<Difference>,
         /// Calls that return something else from run to run by themselves.
         sources: Vec<Spot>,
-        /// How many there are in all.
+        /// The number of differences in all.
         total: usize,
     },
     Paper {
@@ -199,7 +199,7 @@ fn investigate(args: &WhyArgs) -> anyhow::Result<Answer> {
     Ok(answer)
 }
 
-/// Passing and failing runs differ in what ran before: whatever they do otherwise comes from that.
+/// Calls every difference a matter of the order of tests: passing and failing runs differ in what ran before.
 fn blame_order(answer: &mut Answer) {
     for failures in &mut answer.failures {
         if let Ranked::Ours { shown, .. } = &mut failures.ranked {

@@ -15,7 +15,7 @@ use unflake_core::verdict::Finding;
 use crate::view::printable::printable;
 use crate::view::report::{plural, seconds};
 
-/// In plain lines, progress is told this often at most.
+/// The shortest time between two lines of progress, where there is no bar.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The live view of a run, on standard error.
@@ -72,7 +72,7 @@ impl Console {
                 self.total = listing.tests.len();
                 self.started = Instant::now();
                 let vms = if listing.jobs > 1 {
-                    format!(" in {} VMs", listing.jobs)
+                    format!(" in {} processes", listing.jobs)
                 } else {
                     String::new()
                 };
@@ -211,9 +211,9 @@ impl Console {
         self.to_judge = failures;
         self.done = 0;
         let what = if too_many {
-            "too many to rerun: the change is probably broken"
+            "too many to run again: the change is probably broken"
         } else {
-            "looking into them"
+            "examining them"
         };
         let tests = plural(failures, "test", "tests");
         if self.runs_pairs {
@@ -281,8 +281,8 @@ impl Console {
         let tests = plural(suspects, "test", "tests");
         let what = match suspects {
             0 => "no test ended in different ways".to_owned(),
-            1 => format!("{tests} ended in different ways; looking into it"),
-            _ => format!("{tests} ended in different ways; looking into them"),
+            1 => format!("{tests} ended in different ways; examining it"),
+            _ => format!("{tests} ended in different ways; examining them"),
         };
         self.line(&format!("{orders} in {}: {what}", seconds(elapsed)));
         self.open_bar(suspects, "runs");

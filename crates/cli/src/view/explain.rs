@@ -31,7 +31,7 @@ pub(crate) enum Trouble {
     OtherBuild {
         folder: Utf8PathBuf,
         tool: &'static str,
-        /// How its reports come into the history.
+        /// The way in which its reports come into the history.
         reports: &'static str,
     },
     #[error("the calls of JUnit tests cannot be traced yet")]
@@ -66,7 +66,7 @@ pub(crate) enum Trouble {
     FolderName { path: PathBuf },
 }
 
-/// How much of what pytest wrote is shown with an error: its last lines.
+/// The most lines of the framework's output that are shown with an error: its last ones.
 const SHOWN_LINES: usize = 30;
 
 /// The text for standard error, and the exit code.
@@ -93,7 +93,7 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
         return advise_capture(error);
     }
     if error.downcast_ref::<ConfigError>().is_some() {
-        let text = "docs/guide.md lists what may stand in unflake.toml";
+        let text = "docs/guide.md lists the keys of unflake.toml";
         return (help(text), Exit::Usage);
     }
     if let Some(trouble) = error.downcast_ref::<Trouble>() {
@@ -115,8 +115,7 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
                 return (help(&text), Exit::Usage);
             }
             Trouble::NoTracer => {
-                "`unflake why` works for pytest; `unflake run` and `unflake order` say more about \
-                 other tests"
+                "`unflake why` works for pytest only; try `unflake run` and `unflake order` for JUnit tests"
             }
             Trouble::ReportFile { .. } => "nothing was run; name a file in a folder that exists",
             Trouble::Report { .. } | Trouble::NoReports { .. } => {
@@ -129,7 +128,7 @@ fn advise(error: &Error) -> (Vec<(&'static str, String)>, Exit) {
                 "name files, folders with *.xml, *.csv or *.ndjson in them, or `-` for standard input"
             }
             Trouble::Quarantine { .. } => {
-                "each test has a table [[quarantine]] with test, reason and until, and owner if you like"
+                "each test has a table [[quarantine]] with the keys test, reason and until; owner is optional"
             }
             Trouble::Server { .. } => "an address is written http://127.0.0.1:7777 or https://…",
             Trouble::NothingToRun => "`unflake list` shows the tests of this project",
@@ -250,7 +249,7 @@ fn advise_store(error: &StoreError) -> (Vec<(&'static str, String)>, Exit) {
         StoreError::Damaged { .. } => {
             "nothing was changed; name another with --store, or restore it from a backup"
         }
-        StoreError::Busy { .. } => "try again when it has come to its end",
+        StoreError::Busy { .. } => "try again when the other process has ended",
         StoreError::Write { .. } => "check the room on its disk, and that it may be written to",
     };
     (vec![("help:", text.to_owned())], Exit::CannotRun)

@@ -8,7 +8,7 @@ use unflake_core::verdict::{Finding, Verdict};
 use crate::flags::args::{AgainstArgs, FrameworkArg, FreshBy, RunArgs, When};
 use crate::view::report::Report;
 
-/// How unflake was called, as far as a repetition needs it.
+/// The call of unflake, as far as a repetition needs it.
 #[derive(Clone, Debug)]
 pub(crate) struct Invocation {
     /// The verb.
@@ -75,7 +75,7 @@ impl Invocation {
         }
     }
 
-    /// How `unflake nio` was called, as far as a repetition needs it.
+    /// The call of `unflake nio`, as far as a repetition needs it.
     pub(crate) fn of_nio(args: &RunArgs, folder: &Utf8Path) -> Self {
         let args = RunArgs {
             against: AgainstArgs::default(),
@@ -88,7 +88,7 @@ impl Invocation {
         }
     }
 
-    /// How `unflake order` was called, as far as a repetition needs it.
+    /// The call of `unflake order`, as far as a repetition needs it.
     pub(crate) fn of_order(args: &RunArgs, folder: &Utf8Path) -> Self {
         Self {
             verb: "order",
@@ -122,7 +122,8 @@ impl Invocation {
         Some([command(vec![test]), command(order)])
     }
 
-    /// How plain pytest shows that a test fails when it is run twice: a plugin of two lines, and the call.
+    /// The commands by which plain pytest shows that a test fails when it runs twice: a plugin of two lines, and the
+    /// call.
     pub(crate) fn recipe(&self, report: &Report, finding: &Finding) -> Option<[String; 2]> {
         let listing = report.listing.as_ref()?;
         let test = self.path_to(listing, &finding.test)?;

@@ -32,10 +32,10 @@ use crate::view::repeat::Invocation;
 pub(crate) struct Report {
     pub(crate) invocation: Invocation,
     pub(crate) listing: Option<Listing>,
-    /// Where each test stands in the listing.
+    /// The place of each test in the listing.
     places: HashMap<TestId, usize>,
     pub(crate) collection_errors: Vec<CollectionError>,
-    /// What went wrong with the framework's own session, beside the tests.
+    /// The errors of the framework's own session, besides the tests.
     pub(crate) session_errors: Vec<String>,
     /// Failures of a report that no test was found for, and why.
     pub(crate) unmatched: Vec<(String, String)>,
@@ -51,12 +51,12 @@ pub(crate) struct Report {
     pub(crate) costs: Costs,
     pub(crate) ending: Option<Ending>,
     pub(crate) too_many_failures: bool,
-    /// Whether people want to see what reruns cost.
+    /// Whether the user wants to see what the reruns cost.
     pub(crate) shows_costs: bool,
     pub(crate) elapsed: Duration,
 }
 
-/// How a test's run in the suite ended, by the framework's own count.
+/// The end of a test's run in the suite, by the framework's own count.
 #[derive(Debug)]
 pub(crate) struct SuiteRun {
     pub(crate) outcome: Outcome,
@@ -65,14 +65,14 @@ pub(crate) struct SuiteRun {
     pub(crate) message: String,
 }
 
-/// What a VM ran, in order.
+/// The tests that a VM ran, in order.
 #[derive(Debug)]
 pub(crate) struct VmLog {
     pub(crate) birth: Birth,
     pub(crate) order: Vec<TestId>,
 }
 
-/// How many tests ended how.
+/// The number of tests by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) tests: usize,
@@ -115,7 +115,7 @@ impl Counts {
             + self.unmatched
     }
 
-    /// Whose failures they are, in numbers, if that was asked: `1 yours, 2 not known whose`.
+    /// The numbers of failures by whose they are, if that was asked: `1 yours, 2 not known whose`.
     pub(crate) fn describe_whose(self) -> Option<String> {
         let whose = [
             (self.yours, "yours"),
@@ -197,7 +197,7 @@ impl Report {
                 self.findings.push(finding);
             }
             Event::Ended(ending) => {
-                // What ended one part before its time is what is to be told.
+                // The report names what ended one part before its time.
                 if matches!(self.ending, None | Some(Ending::Completed)) {
                     self.ending = Some(ending);
                 }
@@ -210,7 +210,8 @@ impl Report {
         self.vms.keys().next_back().map_or(0, |last| last.0 + 1)
     }
 
-    /// Makes one of what so many parts of a project said: a case of a report belongs to one of them only.
+    /// Merges what the `parts` of a project said: a case of a report belongs to one of them only, and a note that
+    /// several parts made is shown once.
     pub(crate) fn settle(&mut self, parts: usize) {
         let mut seen: HashMap<String, usize> = HashMap::new();
         for (case, _) in &self.unmatched {
@@ -370,7 +371,7 @@ impl Report {
     }
 }
 
-/// What findings of one incident share.
+/// The key that findings of one incident share.
 fn incident_of(finding: &Finding) -> Option<(Fingerprint, &'static str, &'static str)> {
     let blame = finding.blame.as_deref()?;
     let mut failures = finding.trials.iter();
@@ -387,52 +388,58 @@ pub(crate) fn describe_note(note: &Note) -> String {
             is_by_class,
         } => {
             let latent = if *is_by_class {
-                "; each class has a JVM of its own there, so that findings which take tests of two classes \
-                 are latent"
+                "; there each class has its own JVM, so a finding is latent if it needs tests of two classes"
             } else {
                 ""
             };
             format!(
-                "the tests run one after the other in one JVM, where Surefire has {}{latent}",
+                "the tests run one after the other in one JVM, but Surefire has {}{latent}",
                 settings.join(" and ")
             )
         }
         Note::Screened { passed, alone } => format!(
-            "{passed} of {} tests passed twice on classes that were loaded for them alone and had no JVM \
-             of their own; --fresh-by exec gives each one",
+            "{passed} of {} tests passed twice on classes that were loaded for them alone, so they got no JVM \
+             of their own; --fresh-by exec gives each test its own JVM",
             passed + alone
         ),
         Note::WritesUnseen { why } => {
-            format!("the lines that write the state behind findings are not shown: {why}")
+            format!(
+                "unflake cannot show the lines of code that write the state behind the findings: {why}"
+            )
         }
         Note::Unexplained { tests, explained } => {
             let first = tests.first().map_or("", TestId::name);
             format!(
-                "of many NIO tests the state behind {explained} was looked for, each of another class, and \
-                 not that behind {} others; the command after `repeat` does it for any of them, as for {first}",
+                "unflake looked for the state behind {explained} NIO tests, one of each class, and not for the \
+                 state behind {} others; the command after `repeat` does so for one of them, such as {first}",
                 tests.len()
             )
         }
         Note::StateUnseen => {
-            "the state of a JVM is not looked at, so that no cause and nothing latent is shown"
+            "the state of a JVM is not examined, so neither causes nor latent state are shown"
                 .to_owned()
         }
         Note::WorkersReplaced { jobs } => format!(
-            "pytest-xdist is switched on by the project's options; its workers are replaced by \
-             --jobs {jobs}"
+            "the project's options switch on pytest-xdist; --jobs {jobs} replaces its workers"
         ),
         Note::OwnReportLeftOut { report } => {
-            format!("with several VMs the report {report} is not written; --junit FILE is")
+            format!(
+                "with several processes the report {report} is not written; --junit FILE writes one"
+            )
         }
         Note::ForkUnavailable { why } => {
-            format!("fresh VMs are new processes, because {why}")
+            format!("fresh processes are started anew and not copied, because {why}")
         }
         Note::ForkGivenUp { test, why } => {
-            format!("a forked VM gave no answer for {test} ({why}); a new process decides")
+            format!(
+                "the copy of a process gave no answer for {test} ({why}); a new process decides"
+            )
         }
         Note::PassedInReport { cases } => {
             let cases = plural(*cases, "test case", "test cases");
-            format!("{cases} failed at first and passed at last in the report: not looked into")
+            format!(
+                "{cases} of the report failed at first and passed later: unflake does not examine them"
+            )
         }
         Note::NoBase { why, fetch: None } => {
             format!("failures are not compared with what changed: {why}")
@@ -442,25 +449,30 @@ pub(crate) fn describe_note(note: &Note) -> String {
             fetch: Some(fetch),
         } => format!("failures are not compared with what changed: {why}; run `{fetch}`"),
         Note::InPlace { why } => {
-            format!("tests run in your own files, and what they leave there is not undone: {why}")
+            format!(
+                "the tests run in your own files, and unflake does not undo what they change there: {why}"
+            )
         }
         Note::Resumed { orders } => {
             let orders = plural(*orders, "order", "orders");
             format!(
-                "the last search was cut off, and its {orders} did not run again; --afresh runs all"
+                "this continues a search that was cut off: {orders} did not run again; --afresh runs all"
             )
         }
         Note::BudgetSpent => {
-            "the time is over, so the search is not complete: a larger --budget goes on".to_owned()
+            "the time ran out, so the search is not complete: a larger --budget continues it"
+                .to_owned()
         }
         Note::QuarantineUnread { place, why } => {
-            format!("no test is excused: the quarantine at {place} cannot be read ({why})")
+            format!("no test is excused, because the quarantine at {place} cannot be read ({why})")
         }
         Note::QuarantineOver { tests } => {
-            format!("the quarantine is over for {}", tests.join(", "))
+            format!("the quarantine has ended for {}", tests.join(", "))
         }
         Note::VmLingered { vm } => {
-            format!("{vm} did not end by itself after its last test, and was killed")
+            format!(
+                "the process {vm} did not end by itself after its last test, so unflake killed it"
+            )
         }
     }
 }

@@ -100,7 +100,7 @@ def test_hangs():
     let run = Run::of(command.output().unwrap());
     assert_eq!(run.code, Some(1), "{run:#?}");
     assert!(
-        run.stdout.contains("the last search was cut off"),
+        run.stdout.contains("continues a search that was cut off"),
         "{run:#?}"
     );
     assert!(
@@ -131,7 +131,7 @@ fn a_budget_ends_a_search_and_what_is_open_is_told() {
     };
     let cache = TempDir::with_prefix("unflake-test-").unwrap();
     let run = order(&shop(), &python, cache.path(), &["--budget", "0.001s"]);
-    assert!(run.stdout.contains("the time is over"), "{run:#?}");
+    assert!(run.stdout.contains("the time ran out"), "{run:#?}");
     assert!(!run.stdout.contains("VICTIM"), "{run:#?}");
     assert_eq!(
         run.code,

@@ -14,10 +14,10 @@ const BOTTOM: f64 = 84.0;
 /// Lines differ by colour and by dashes.
 const DASHES: [&str; 6] = ["", "7 4", "2 3", "10 3 2 3", "4 2", "1 2"];
 
-/// At most so many points of a line can be hovered.
+/// The most points of a line that show their value under the pointer, about.
 const HOVERED: usize = 60;
 
-/// How charts look: for a page that holds some, in place of the style that a file has in itself.
+/// The style of charts, for a page that holds several: it stands there in place of the style inside each file.
 pub const STYLE: &str = ".chart{font:13px system-ui,sans-serif;--ink:#222;--faint:#ddd;--paper:#fff}\
 .l0{--line:#0057b8}.l1{--line:#c2410c}.l2{--line:#15803d}.l3{--line:#7e22ce}.l4{--line:#a16207}.l5{--line:#0e7490}\
 @media(prefers-color-scheme:dark){.chart{--ink:#ddd;--faint:#444;--paper:#161616}\

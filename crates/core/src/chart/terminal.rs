@@ -5,7 +5,7 @@ use super::{Chart, label};
 /// The marks of the lines, in their order.
 const MARKS: [char; 6] = ['•', '+', 'x', 'o', '*', '#'];
 
-/// The chart in a box of so many characters, without a newline at the end.
+/// The chart in a box of this width and height in characters, without a newline at the end.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

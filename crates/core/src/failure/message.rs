@@ -1,7 +1,7 @@
 //! Messages without what varies from run to run: the plain form, where only the message is known, and the shape,
 //! where the functions on the way to the failure are known too.
 
-/// What stands in the place of what varies.
+/// The character that replaces what varies.
 const GAP: char = '#';
 
 /// Characters that paths and addresses are made of.
@@ -41,7 +41,7 @@ pub(super) fn plain(line: &str) -> String {
 /// The words of a line, without quoted texts, without what is in brackets, and without words that have digits.
 pub(super) fn shape(line: &str) -> String {
     let mut line = without_paths(&without_uuids(line));
-    // From the last on: the places of those before it stay what they are.
+    // The last range comes first: so the places of the ranges before it stay right.
     for range in quoted_ranges(&line).into_iter().rev() {
         line.replace_range(range, " ");
     }

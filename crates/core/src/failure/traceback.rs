@@ -1,10 +1,11 @@
 //! Frames out of the texts of frameworks: Python's own tracebacks, pytest's long and short ones, and Java's stacks.
 //!
-//! Whoever can should say the frames themselves: a text is made for people. What cannot be told is left out.
+//! A runner should send the frames themselves if it can: a text is made for people. What cannot be read from it is
+//! left out.
 
 use crate::trial::Frame;
 
-/// What a text tells of a failure.
+/// The facts that a text tells about a failure.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     /// The frames of the project, the outermost first.
@@ -88,7 +89,7 @@ struct PythonReader {
     told: Told,
     /// Whether the next line is the source of the last frame.
     awaits_text: bool,
-    /// What pytest shows of a function before it says where it is.
+    /// The function that pytest names before it says where that is.
     function: Option<String>,
     source: Option<String>,
 }

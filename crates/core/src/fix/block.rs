@@ -1,6 +1,6 @@
 //! Python functions by their indentation, as far as a small edit needs them.
 //!
-//! What does not look as expected is no function to edit: whoever asks gets `None` and suggests nothing.
+//! Code that does not look as expected is no function to edit: the answer is then `None`, and nothing is suggested.
 
 /// A function in a source; lines are counted from 0.
 pub(super) struct Function<'a> {
@@ -9,7 +9,7 @@ pub(super) struct Function<'a> {
     head: usize,
     /// Its first line of its own.
     body: usize,
-    /// One after its last line.
+    /// The line after its last one.
     end: usize,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Function<'a> {
         (self.body..self.end).map(|at| (at, self.lines[at]))
     }
 
-    /// How far its statements stand from the margin.
+    /// The indentation of its statements.
     pub(super) fn indent(&self) -> usize {
         indent_of(self.lines[self.body])
     }
@@ -100,7 +100,7 @@ impl<'a> Function<'a> {
         words.find(|word| word.split([':', '=']).next().map(str::trim) == Some(name))
     }
 
-    /// One after the last line of the block that a line of the body stands in.
+    /// The line after the block in which a line of the body stands.
     pub(super) fn block_end(&self, line: usize) -> usize {
         let depth = indent_of(self.lines[line]);
         let is_out = |at: &usize| !is_blank(self.lines[*at]) && indent_of(self.lines[*at]) < depth;

@@ -3,7 +3,7 @@
 use super::block::{Function, assignment, is_whole};
 use crate::edit::Edit;
 
-/// What can be closed by `with`, by the end of the name that makes it.
+/// The ends of the names of calls whose results `with` can close.
 const BY_WITH: [&str; 8] = [
     "open",
     "socket",
@@ -36,15 +36,15 @@ pub fn close_after(source: &str, test: &str, line: Option<usize>) -> Vec<Edit> {
     all.into_iter().map(|(_, edit)| edit).collect()
 }
 
-/// How something that was opened is closed.
+/// The way to close what was opened.
 enum Opened {
     /// `with` this.
     With(String),
-    /// At last these lines.
+    /// These lines, in a `finally`.
     Finally(Vec<String>),
 }
 
-/// What a statement opens, and how sure that is, the surest first.
+/// What a statement opens, and how sure that is: 0 is the surest.
 fn opened(statement: &str) -> Option<(usize, Opened)> {
     let statement = statement.trim();
     if let Some(inside) = statement.strip_prefix("os.dup2(") {
@@ -74,7 +74,7 @@ fn opened(statement: &str) -> Option<(usize, Opened)> {
 fn surround(function: &Function<'_>, line: usize, opened: Opened) -> Option<Edit> {
     let end = function.block_end(line);
     let rest: Vec<&str> = (line + 1..end).map(|at| function.line(at)).collect();
-    // What stands in a text of several lines must not be moved.
+    // A text of several lines must not be moved.
     if rest.is_empty()
         || rest
             .iter()

@@ -27,7 +27,7 @@ const METHODS: [&str; 19] = [
     "rotate",
 ];
 
-/// Whose code it is that changes something.
+/// The code that changes something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// A test's.

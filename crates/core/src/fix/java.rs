@@ -34,7 +34,7 @@ pub fn put_back(pieces: &[&Piece], source: &str) -> Option<Edit> {
     })
 }
 
-/// What such a method does for one piece.
+/// The work of such a method for one piece.
 struct Keeper {
     /// A field that remembers what it was before the test.
     field: Option<String>,
@@ -94,7 +94,7 @@ fn plain(text: &str) -> Option<&str> {
     (!text.contains(is_odd)).then_some(text)
 }
 
-/// What marks a method that runs after each test.
+/// The annotation of a method that runs after each test.
 fn annotation(source: &str) -> Option<&'static str> {
     if source.contains("org.junit.jupiter.") {
         Some("org.junit.jupiter.api.AfterEach")

@@ -1,9 +1,10 @@
-//! What a failing run of the suite itself used, by the eye of the system alone: for changes of which nothing else can
-//! tell.
+//! The use of changes by a failing run of the suite itself, as the system alone sees it: for changes of which nothing
+//! else can tell.
 //!
-//! The suite runs unwatched, so that a suite that passes pays nothing. The system sees who opens a file or lists a
-//! folder, in whatever process. It does not see who asks whether a file is there, nor what a process holds that was
-//! started before. So the answer is for documents only, from which no process is made, and for none that is gone.
+//! The suite runs unwatched, so that a suite that passes pays nothing. The system sees every process that opens a file
+//! or lists a folder. It does not see a process that asks whether a file is there, nor what a process holds that was
+//! started before. So the answer is for documents only, from which no process is made, and only if none of them was
+//! deleted.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use crate::change::{Change, ChangeKind, ChangedFile};
 use crate::rules::Rules;
 use crate::usage::Usage;
 
-/// Whether the system's eye alone can tell that nobody used a change.
+/// Whether the system's watch alone can tell that nobody used a change.
 pub fn is_told_by_opening(file: &ChangedFile, rules: &Rules) -> bool {
     let is_content = match file.kind {
         ChangeKind::Added => true,

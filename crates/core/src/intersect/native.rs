@@ -4,7 +4,7 @@ use super::Unknown;
 use crate::change::{Change, ChangeKind};
 use crate::usage::{Native, Usage};
 
-/// What native libraries leave open about a change that nothing seems to use.
+/// The doubt that native libraries leave about a change that nothing seems to use.
 pub(super) fn native_unknown(change: &Change, usage: &Usage) -> Option<Unknown> {
     let path = change.file.path.clone();
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -27,8 +27,8 @@ fn may_look(native: &Native, change: &Change) -> bool {
     match change.file.kind {
         // Nobody tells who tries to open a file that is gone.
         ChangeKind::Deleted => true,
-        // Only who asks for the file or its mode, and never opens it, is not seen. A foreign library that does
-        // so for a file of the project is rare, and with numpy nothing would ever be disjoint.
+        // Only a library that asks for the file or its mode, and never opens it, is not seen. A foreign library that
+        // does so for a file of the project is rare, and with numpy nothing would ever be disjoint.
         ChangeKind::Added => native.is_own || native.path == CALLS,
         ChangeKind::Modified => {
             let is_mode_only = change.file.lines.is_empty();

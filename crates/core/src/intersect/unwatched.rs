@@ -6,7 +6,7 @@ use super::{Unknown, is_prose};
 use crate::change::{Change, ChangeKind, ChangedFile};
 use crate::usage::Usage;
 
-/// What is not known of changes that nothing seems to use, and of files that an earlier run may have left.
+/// The doubts about changes that nothing seems to use, and about files that an earlier run may have left.
 pub(super) fn unwatched(unused: &[&Change], usage: &Usage) -> Vec<Unknown> {
     let Some(roots) = &usage.only_code else {
         return Vec::new();
@@ -28,8 +28,8 @@ pub(super) fn unwatched(unused: &[&Change], usage: &Usage) -> Vec<Unknown> {
     unwatched.into_iter().chain(left).collect()
 }
 
-/// Whether every use of a changed file is seen: it is a class that was and is there, and loading it is told. What
-/// speaks for a module or a package as a whole is no class.
+/// Whether every use of a changed file is seen: it is a class that existed before and exists now, and loading it is
+/// reported. A file that speaks for a module or a package as a whole is no class.
 fn is_followed(file: &ChangedFile, roots: &BTreeSet<String>) -> bool {
     let is_class = match file
         .path

@@ -9,11 +9,11 @@ use crate::test::TestId;
 /// How often one test passed and failed after the same tests in a fresh VM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
-    /// So often it passed.
+    /// The number of runs in which it passed.
     pub passed: u32,
-    /// So often it failed.
+    /// The number of runs in which it failed.
     pub failed: u32,
-    /// So often it did not come to run, or was skipped.
+    /// The number of runs in which it did not come to run, or was skipped.
     pub lost: u32,
 }
 
@@ -47,7 +47,7 @@ impl Answers {
         all.any(|ends| ends.passed > 0 && ends.failed > 0)
     }
 
-    /// How many runs there are in all.
+    /// The number of runs in all.
     pub fn runs(&self) -> u32 {
         let all = self.ends.values();
         all.map(|ends| ends.passed + ends.failed + ends.lost).sum()
@@ -82,27 +82,27 @@ pub(super) struct Oracle<'a> {
     pub(super) test: Sequential,
 }
 
-/// What happens more often after a lead than alone, and how often there and here.
+/// The event that happens more often after a lead than alone, and its tallies alone and after the lead.
 fn event(alone: Ends, after: Ends) -> (Hit, Tally, Tally) {
     let fails_more = Hit::Failure.tally(after).rate() > Hit::Failure.tally(alone).rate();
     let hit = if fails_more { Hit::Failure } else { Hit::Pass };
     (hit, hit.tally(alone), hit.tally(after))
 }
 
-/// How often the event is seen alone, and after a lead.
+/// The tallies of the event alone, and after a lead.
 pub(super) fn rates(alone: Ends, after: Ends) -> (Tally, Tally) {
     let (_, low, high) = event(alone, after);
     (low, high)
 }
 
-/// A question whose runs never bring the test to an end is given up after so many.
+/// The number of runs after which a question is given up, if the test never comes to its end in them.
 const LOST: u32 = 2;
 
 impl<'a> Oracle<'a> {
-    /// One for the event that sets the runs after a lead apart from those alone.
+    /// An oracle for the event that tells the runs after a lead from those alone.
     pub(super) fn new(answers: &'a Answers, alone: Ends, after: Ends) -> Self {
         let (hit, low, high) = event(alone, after);
-        // A part of the lead may do it a little less often than the whole.
+        // A part of the lead may have the effect a little less often than the whole.
         let yes = if high.is_steady() {
             high.rate()
         } else {
@@ -112,18 +112,18 @@ impl<'a> Oracle<'a> {
         Self { answers, hit, test }
     }
 
-    /// One that wants more evidence.
+    /// An oracle that wants more evidence.
     pub(super) fn strict(&self) -> Self {
         let test = self.test.strict();
         Self { test, ..*self }
     }
 
-    /// Whether these tests bring the event about.
+    /// Whether these tests cause the event.
     pub(super) fn ask(&self, before: &[TestId]) -> Result<bool, Need> {
         self.known(before).ok_or_else(|| vec![before.to_vec()])
     }
 
-    /// The same for many orders, which can all be run at once.
+    /// Whether the tests of each order cause the event. All the runs that this needs can be made at once.
     pub(super) fn ask_all(&self, orders: &[Vec<TestId>]) -> Result<Vec<bool>, Need> {
         let answers: Vec<Option<bool>> = orders.iter().map(|order| self.known(order)).collect();
         let open = orders.iter().zip(&answers);
@@ -140,7 +140,7 @@ impl<'a> Oracle<'a> {
         self.hit.tally(self.answers.after(before))
     }
 
-    /// Whether they do, if enough is known.
+    /// Whether these tests cause the event; `None` if too little is known.
     pub(super) fn known(&self, before: &[TestId]) -> Option<bool> {
         let ends = self.answers.after(before);
         let is_lost = ends.passed + ends.failed == 0 && ends.lost >= LOST;
@@ -151,7 +151,7 @@ impl<'a> Oracle<'a> {
     }
 }
 
-/// The ends after these tests once there are so many runs.
+/// The ends after these tests, once there are `runs` runs; the need for more until then.
 pub(super) fn at_least(answers: &Answers, before: &[TestId], runs: u32) -> Result<Ends, Need> {
     let ends = answers.after(before);
     let made = ends.passed + ends.failed;

@@ -4,7 +4,7 @@ use super::Case;
 use super::answers::{Need, Oracle};
 use crate::test::TestId;
 
-/// So many copies leave a run at most.
+/// The most copies that leave one run.
 const MOST_PROBES: usize = 40;
 
 /// A smallest part of `lead` that still brings the event about; `lead` does, and no test at all does not.
@@ -52,10 +52,10 @@ fn narrow(case: &Case<'_>, oracle: &Oracle<'_>, lead: &[TestId]) -> Result<Vec<T
     }
 }
 
-/// At how many places of a head to ask at a time.
+/// The number of places of a head that are asked about at a time.
 ///
-/// Where these orders share their beginning, it is run once whatever their number, so that there are as
-/// many as cost together what it does. Chance must not be shared.
+/// Where these orders share their beginning, it runs once for all of them. So there are as many of them as together
+/// cost what the beginning costs. Chance must not be shared.
 fn probes(case: &Case<'_>, oracle: &Oracle<'_>, head: &[TestId], needed: &[TestId]) -> usize {
     if !case.shares || oracle.answers.is_mixed() {
         return case.width;
@@ -74,7 +74,7 @@ fn sets_in(
     if head.is_empty() {
         return Ok(None);
     }
-    // With so many of the head the event is not there, and with so many it is.
+    // The event is absent after the first `without` tests of the head, and there after the first `enough`.
     let (mut without, mut enough) = (0, head.len());
     while enough - without > 1 {
         let gap = enough - without;

@@ -6,21 +6,21 @@ use super::{AT_FIRST, Case, collect_all};
 use crate::sequential::{ERROR, chance_of};
 use crate::test::TestId;
 
-/// So often if one time takes more than this.
+/// The runs of a question if one run takes more than `LONG`.
 const IF_LONG: u32 = 2;
 const LONG: Work = Work(200);
-/// A hit that is seen in three of ten runs shows up in so many with the error rate of `sequential`.
+/// The runs in which an event with a rate of three in ten is missed only with the error rate of `sequential`.
 const TO_EXCLUDE: u32 = 13;
-/// So often, step by step, when chance has a part in it.
+/// The runs of a question when chance has a part in it: each step wants this many in all.
 const BY_CHANCE: [u32; 3] = [12, 24, 40];
 /// A difference that comes about by chance more often than this is none.
 const NO_DIFFERENCE: f64 = 0.2;
-/// So often a test is run alone and after its first culprits before they are named, and how often chance makes
-/// such a difference: 8 of 8 against 0 of 8 is 1 in 12,870, 5 of 5 against 0 of 5 is 1 in 252.
+/// The runs of a test alone, and after its first culprits, before these are named; and the most often that chance may
+/// make such a difference: 8 of 8 against 0 of 8 is 1 in 12,870, 5 of 5 against 0 of 5 is 1 in 252.
 const TO_SHOW: [u32; 1] = [8];
 const SHOWN: f64 = 1e-4;
 const TO_SHOW_LONG: [u32; 1] = [5];
-/// The same, step by step, when chance has a part in it.
+/// The same numbers when chance has a part in it: each step wants this many runs in all.
 const TO_SHOW_BY_CHANCE: [u32; 4] = [12, 24, 40, 60];
 const SHOWN_BY_CHANCE: f64 = 1e-3;
 
@@ -57,7 +57,7 @@ pub(super) fn compare<'a>(
         if chance < ERROR / 2.0 {
             return Ok(Some(Oracle::new(answers, alone, after)));
         }
-        // One that is seen alone too need not be waited for.
+        // An event that is seen alone too need not be waited for.
         if low.hits > 0 && chance > NO_DIFFERENCE {
             break;
         }
@@ -66,7 +66,7 @@ pub(super) fn compare<'a>(
     Ok(None)
 }
 
-/// Whether all first runs after a guess differ from all alone; if chance has a part in it, leads decide.
+/// Whether all first runs after a guess differ from all runs alone. If chance has a part in it, leads decide.
 pub(super) fn compare_briefly<'a>(
     answers: &'a Answers,
     guess: &[TestId],
@@ -81,14 +81,14 @@ pub(super) fn compare_briefly<'a>(
     Ok((is_known && is_other).then(|| Oracle::new(answers, alone, after)))
 }
 
-/// The ends alone and after a lead, once there are so many runs of both.
+/// The ends alone and after a lead, once there are `runs` runs of both; the need for more until then.
 fn both_at_least(answers: &Answers, lead: &[TestId], runs: u32) -> Result<[Ends; 2], Need> {
     let both = [&[], lead].map(|before| at_least(answers, before, runs));
     let both = collect_all(both.into_iter())?;
     Ok([both[0], both[1]])
 }
 
-/// Whether the test ends so differently after a set than alone that it cannot be chance.
+/// Whether the difference between the runs after a set and the runs alone is too large for chance.
 ///
 /// The set was chosen because of a few runs, among many that were tried: a coin has its turn sooner or later.
 /// Where one of the runs that are made for this ends otherwise, the test turns out to be mixed, and the

@@ -5,14 +5,14 @@ use super::work::Work;
 use super::{Case, collect_all};
 use crate::test::TestId;
 
-/// So many tests are tried one by one whatever it takes.
+/// The most tests that are tried one by one whatever that costs.
 const SMALL: usize = 3;
 
-/// Whether few runs show that no other test matters: all others together neither do it nor undo it.
+/// Whether few runs show that no other test matters: all others together neither have the effect nor undo it.
 ///
-/// One that does it could be hidden by one that undoes it, and the other way round, but not both at once:
-/// the last of them in the order would show in one of the runs. That holds where all do the same to
-/// the same state, which several together hardly do.
+/// A test that has the effect could be hidden by one that undoes it, and the other way round, but not both at once:
+/// the last of them in the order would show in one of the runs. That holds if all of them do the same to the same
+/// state, which several tests together hardly do.
 pub(super) fn is_sole(case: &Case<'_>, oracle: &Oracle<'_>, set: &[TestId]) -> Result<bool, Need> {
     let others = case.others.iter().filter(|test| !set.contains(test));
     let others: Vec<TestId> = others.cloned().collect();
@@ -31,14 +31,15 @@ pub(super) fn is_sole(case: &Case<'_>, oracle: &Oracle<'_>, set: &[TestId]) -> R
     Ok(answers == [true, false])
 }
 
-/// Whether a run for each of the tests takes little.
+/// Whether it costs little to make a run for each of the tests.
 fn is_quick(case: &Case<'_>, tests: &[TestId], order: &dyn Fn(&[TestId]) -> Vec<TestId>) -> bool {
     let apart = tests.iter().map(|test| order(std::slice::from_ref(test)));
     let apart: Work = apart.map(|order| (case.price)(&order)).sum();
     tests.len() <= SMALL || apart <= case.patience
 }
 
-/// Adds the tests that do it alone and are not known yet. Cleaners would hide others, so they stand alone.
+/// Adds the tests that have the effect alone and are not known yet. Cleaners would hide others, so each runs by
+/// itself.
 pub(super) fn find_singles(
     case: &Case<'_>,
     oracle: &Oracle<'_>,
@@ -58,7 +59,7 @@ pub(super) fn find_singles(
     Ok(())
 }
 
-/// Tests that undo the doing of the first set when they run after it.
+/// Tests that undo the effect of the first set when they run after it.
 pub(super) fn find_cleaners(
     case: &Case<'_>,
     oracle: &Oracle<'_>,
@@ -66,7 +67,7 @@ pub(super) fn find_cleaners(
 ) -> Result<Vec<TestId>, Need> {
     let set = &sets[0];
     let others = case.others.iter().filter(|test| !set.contains(test));
-    // A culprit that runs later does it anew, whatever was undone before.
+    // A culprit that runs later has its effect anew, whatever was undone before.
     let is_culprit = |test: &&TestId| sets.iter().any(|set| set.len() == 1 && set[0] == **test);
     let (apart, others): (Vec<&TestId>, Vec<&TestId>) = others.partition(is_culprit);
     let [apart, others] = [apart, others].map(|tests| tests.into_iter().cloned().collect());
@@ -97,8 +98,8 @@ pub(super) fn find_cleaners(
 
 /// The tests for which the event is there (or is not), each by itself in the place that `order` gives it.
 ///
-/// Where one run for each would take long, groups are asked about, once in their order and once in the
-/// reverse, and halved where one of them is not as if none were among them.
+/// If one run for each would take long, groups are asked about, once in their order and once in the reverse. A group
+/// is halved if one of the two runs is not as it would be with no such test in the group.
 fn positives(
     case: &Case<'_>,
     oracle: &Oracle<'_>,
@@ -119,7 +120,7 @@ fn positives(
     Ok(collect_all(halves.into_iter())?.concat())
 }
 
-/// The same, by a run for each.
+/// The tests that [`positives`] looks for, found by a run for each.
 fn all_singly(
     oracle: &Oracle<'_>,
     tests: &[TestId],

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::test::{Test, TestId};
 
-/// How an order was made.
+/// The way in which an order was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The framework's own.
@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In words, after "in" or "with".
+    /// The words that follow "in" or "with".
     pub fn label(self) -> &'static str {
         match self {
             Self::Own => "the suite's own order",
@@ -125,7 +125,7 @@ pub fn after_once(set: &[TestId], tests: &[TestId], cleaners: &[TestId]) -> Vec<
     orders
 }
 
-/// So many orders of `Neighbours` bring each file right before each other one.
+/// The number of orders of `Neighbours` that bring each file right before each other one.
 pub fn neighbour_rows(files: usize) -> usize {
     if files.is_multiple_of(2) {
         files

@@ -212,7 +212,7 @@ fn orders_that_begin_alike_make_the_first_answer_cheap() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is planted, each set that is named does it, and nothing of it can be left out.
+    /// Whatever is planted, each set that is named has the effect, and nothing of it can be left out.
     #[test]
     fn every_named_set_suffices_and_no_part_of_it_does(
         effects in proptest::collection::vec((0usize..6, 0usize..6, 0usize..4), 5..40),
@@ -246,7 +246,7 @@ proptest! {
                 prop_assert_eq!(suite.run(&with(&part)), Outcome::Passed);
             }
         }
-        // Every test that does it alone is named.
+        // Every test that has the effect alone is named.
         for number in 0..target {
             let does_it = suite.run(&[test(number), last.clone()]) == Outcome::Failed;
             let is_named = diagnosis.culprits.iter().any(|one| one.tests == [test(number)]);

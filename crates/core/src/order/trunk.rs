@@ -14,13 +14,13 @@ pub struct Trunk {
 /// An order that leaves another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// It has so many tests in common with the trunk.
+    /// The number of tests at the beginning that it has in common with the trunk.
     pub after: usize,
     /// The order.
     pub order: usize,
 }
 
-/// What several of these orders have in common is worth sharing; `None` if nothing is.
+/// The beginning that several of these orders share, if that is worth running once; `None` if it is not.
 ///
 /// An order that is there twice is to be run twice, from its start: chance must not be shared.
 pub fn find_trunk(orders: &[Vec<TestId>]) -> Option<Trunk> {
@@ -31,7 +31,7 @@ pub fn find_trunk(orders: &[Vec<TestId>]) -> Option<Trunk> {
         let is_known = orders[..order].contains(tests) || tests == trunk;
         let pairs = tests.iter().zip(trunk);
         let after = pairs.take_while(|(one, other)| one == other).count();
-        // What is run anew is less than what is shared.
+        // The part that runs anew is no longer than the shared part.
         if order != longest && !is_known && after < tests.len() && 2 * after >= tests.len() {
             branches.push(Branch { after, order });
         }

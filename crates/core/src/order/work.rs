@@ -1,4 +1,4 @@
-//! What runs cost, counted and not timed, so that a search goes the same way on a busy machine.
+//! The cost of runs, counted and not timed, so that a search takes the same way on a busy machine.
 
 use std::iter::Sum;
 use std::ops::{Add, Mul};
@@ -29,15 +29,15 @@ impl Work {
         work
     }
 
-    /// How many times `each` goes into this.
+    /// The number of times that `each` goes into this.
     pub fn holds(self, each: Self) -> usize {
         usize::try_from(self.0 / each.0.max(1)).unwrap_or(usize::MAX)
     }
 }
 
-/// From here on a test takes more than a quick one.
+/// The time from which on a test counts for more than a quick one.
 const FIRST_STEP: Duration = Duration::from_millis(4);
-/// Nothing counts for more than this.
+/// The time above which a test counts for no more.
 const LAST_STEP: Duration = Duration::from_secs(3600);
 
 impl Add for Work {

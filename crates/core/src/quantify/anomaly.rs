@@ -3,10 +3,10 @@
 use super::quantile::quantile;
 use super::sample::Day;
 
-/// How many days the baseline vector has.
+/// The number of days in the baseline vector.
 pub const BASELINE_DAYS: i32 = 30;
 
-/// Which share of them must be lower.
+/// The share of these days whose number of failures must be lower.
 pub const SHARE: f64 = 0.95;
 
 /// Failures of one day against those of the days before.
@@ -16,12 +16,12 @@ pub struct Anomaly {
     pub current: f64,
     /// The 95th percentile of the shares of the days before; 0 if there were no runs.
     pub limit: f64,
-    /// On how many of those days it ran.
+    /// The number of those days on which it ran.
     pub days: usize,
 }
 
 impl Anomaly {
-    /// How far above the limit it is; below 0 if it is not. As a percentage this is the investigation
+    /// The distance above the limit; below 0 if the limit is not reached. As a percentage this is the investigation
     /// priority.
     pub fn magnitude(self) -> f64 {
         self.current - self.limit

@@ -1,4 +1,4 @@
-//! The binomial distribution: how likely so many failures are at a given rate.
+//! The binomial distribution: the probability of a number of failures at a given rate.
 //!
 //! The probability of one count is computed as R does (C. Loader, "Fast and Accurate Computation of
 //! Binomial Probabilities", 2000), because the difference of large logarithms of factorials is good for few
@@ -95,7 +95,7 @@ pub fn highest_rate(sample: Sample, error: f64) -> f64 {
     high
 }
 
-/// From this many failures up, for failures at or above the mean.
+/// The probability of this many failures or more, for samples at or above the mean.
 fn upper_tail(sample: Sample, rate: f64) -> f64 {
     let odds = rate / (1.0 - rate);
     let (mut term, mut sum) = (1.0, 1.0);
@@ -109,7 +109,7 @@ fn upper_tail(sample: Sample, rate: f64) -> f64 {
     (probability(sample, rate) * sum).min(1.0)
 }
 
-/// From this many failures down, for failures below the mean.
+/// The probability of this many failures or fewer, for samples below the mean.
 fn lower_tail(sample: Sample, rate: f64) -> f64 {
     let odds = (1.0 - rate) / rate;
     let (mut term, mut sum) = (1.0, 1.0);

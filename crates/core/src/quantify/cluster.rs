@@ -1,4 +1,4 @@
-//! Which failures belong together: they look alike, or they always come together (Eloussi 2015, Ch. 8).
+//! Failures that belong together: they look alike, or they always come together (Eloussi 2015, Ch. 8).
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ pub const LEAST_TOGETHER: usize = 3;
 /// A test that fails.
 #[derive(Clone, Copy, Debug)]
 pub struct Failing<'a> {
-    /// What its failure has in common with others of its kind.
+    /// The part of its failure that others of its kind share; `None` if none is known.
     pub signature: Option<&'a str>,
     /// The reports that it failed in, in order.
     pub reports: &'a [u32],
@@ -19,7 +19,7 @@ pub struct Failing<'a> {
 pub enum Bond {
     /// Nothing: it is one test.
     Alone,
-    /// They fail with the same message, but for what differs from run to run.
+    /// They fail with the same message, except for what differs from run to run.
     Signature,
     /// They failed in the same reports, and in no others.
     Together,

@@ -21,7 +21,7 @@ pub fn cumulative(name: &str, period: Period, happened: &[i32], total: usize) ->
     }
 }
 
-/// What is left of one line when another is taken away.
+/// The difference of two lines: one minus the other.
 pub fn difference(name: &str, one: &Line, other: &Line) -> Line {
     let points = one.points.iter().zip(&other.points);
     Line {

@@ -1,6 +1,6 @@
 //! Many tests at once: the share of false alarms among all alarms (Benjamini and Hochberg, 1995).
 
-/// For each p-value the smallest false-discovery rate at which it would count, in the same order.
+/// The smallest false-discovery rate at which each p-value would count, in the same order.
 pub fn adjust(p_values: &[f64]) -> Vec<f64> {
     let mut places: Vec<usize> = (0..p_values.len()).collect();
     places.sort_by(|one, other| p_values[*other].total_cmp(&p_values[*one]));

@@ -11,11 +11,11 @@ use super::binomial::highest_rate;
 use super::normal::Level;
 use super::sample::{Sample, to_float};
 
-/// Stakes are spread over so many days with runs. After that many again the guarantee has been used twice:
-/// false alarms have at most the probability α per test and year of days.
+/// The number of days with runs over which stakes are spread. After as many days again the guarantee has been used
+/// twice: false alarms have at most the probability α per test and year of days.
 pub const YEAR: f64 = 365.0;
 
-/// The rates that are bet on: so far of the way from the limit to 1.
+/// The rates that are bet on, as shares of the way from the limit to 1.
 const ALTERNATIVES: [f64; 6] = [0.03, 0.1, 0.25, 0.5, 0.8, 0.99];
 
 /// No day multiplies a stake by more than this. Runs of one day often fail together, for one reason: so
@@ -28,7 +28,7 @@ const MOST_PER_DAY: f64 = 300.0;
 pub struct Evidence {
     limit: f64,
     alarm: f64,
-    /// For each alternative: the logarithm of what stands on it, and of the factors of a failure and a pass.
+    /// The bets, one for each alternative: the logarithm of its stake, and of the factors of a failure and a pass.
     bets: [Bet; ALTERNATIVES.len()],
     days: u32,
 }
@@ -82,7 +82,7 @@ impl Evidence {
         started.fold(kept, ln_sum)
     }
 
-    /// From which logarithm on a test counts as unstable.
+    /// The logarithm of the evidence from which on a test counts as unstable.
     pub fn alarm(&self) -> f64 {
         self.alarm
     }

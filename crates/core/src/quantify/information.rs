@@ -1,26 +1,26 @@
-//! How much one more run of a test would tell us about whether it is broken now.
+//! The information that one more run of a test would give about whether it is broken now.
 //!
-//! A test is as it was, or broken. On any day it may break, and what is broken may be mended; so what was
-//! seen weeks ago says little about today, and a test that has not run for long is worth a look. The worth
-//! of a run is the mutual information between its outcome and the truth, in nats. A test that has been
-//! shown to be broken is worth little until it may have been mended, whereas `BinomialStabilityOrder` reruns
-//! it for ever. `docs/statistics.md` has the reasons.
+//! A test is as it was, or broken. On any day it may break, and a broken test may be mended; so the runs of weeks ago
+//! say little about today, and a test that has not run for long is worth a look. The worth of a run is the mutual
+//! information between its outcome and the truth, in nats. A test that has been shown to be broken is worth little
+//! until it may have been mended, whereas `BinomialStabilityOrder` reruns it again and again. `docs/statistics.md` has
+//! the reasons.
 
 use super::sample::{Day, Sample, to_float};
 
-/// How probable it is that a test breaks within a day: about once in three years.
+/// The probability that a test breaks within a day: about once in three years.
 const BREAKS: f64 = 0.001;
 
-/// How probable it is that a broken test is mended within a day: after ten days on average.
+/// The probability that a broken test is mended within a day: after ten days on average.
 const MENDED: f64 = 0.1;
 
-/// How far a broken test's rate is on the way from the old one to 1. Each is as likely as the others.
+/// The rates that a broken test can have, as shares of the way from its old rate to 1. Each is equally likely.
 const ALTERNATIVES: [f64; 4] = [0.1, 0.3, 0.6, 0.95];
 
-/// What a test without a baseline is held against: one that passed so often.
+/// The passes of the healthy test with which a test without a baseline is compared.
 const HEALTHY: u64 = 20;
 
-/// What is believed of one test on one day.
+/// The belief about one test on one day.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Belief {
     /// The old rate as Beta(a, b).
@@ -31,7 +31,8 @@ pub struct Belief {
 }
 
 impl Belief {
-    /// After this baseline, on the first day since; without a baseline it is held against a healthy test.
+    /// The belief after this baseline, on the first day since. A test without a baseline is compared with a healthy
+    /// one.
     pub fn new(baseline: Sample, day: i32) -> Self {
         let baseline = match baseline.runs() {
             0 => Sample::new(0, HEALTHY),
@@ -47,7 +48,7 @@ impl Belief {
         }
     }
 
-    /// The same after the days since the baseline.
+    /// The belief after the days since the baseline.
     pub fn after_days(baseline: Sample, days: &[Day], first: i32) -> Self {
         let start = Self::new(baseline, first);
         days.iter()
@@ -59,7 +60,7 @@ impl Belief {
         self.broken.iter().sum::<f64>().min(1.0)
     }
 
-    /// What is left of it on a later day without a run in between: it may have broken, or been mended.
+    /// The belief on a later day, without a run in between: the test may have broken, or been mended.
     #[must_use]
     pub fn on(mut self, day: i32) -> Self {
         let days = day.saturating_sub(self.day);
@@ -93,13 +94,13 @@ impl Belief {
         let broken = broken.map(|one| (one - most).exp());
         let sum = healthy + broken.iter().sum::<f64>();
         self.broken = broken.map(|one| one / sum);
-        // As far as they are those of a healthy test, its runs say what its rate is.
+        // The runs say what the test's rate is, as far as they are those of a healthy test.
         self.old.0 += failures * healthy / sum;
         self.old.1 += passes * healthy / sum;
         self
     }
 
-    /// What the next run is expected to tell, in nats.
+    /// The information that the next run is expected to give, in nats.
     pub fn gain(self) -> f64 {
         let broken = self.broken_probability();
         if broken <= 0.0 {

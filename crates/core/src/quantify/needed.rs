@@ -1,9 +1,9 @@
-//! How many runs it takes to trust a test, and how far the runs that there were let us trust it.
+//! The number of runs that it takes to trust a test, and the trust that the runs so far allow.
 
 use super::normal::{Level, cumulative};
 use super::sample::to_float;
 
-/// What is asked for: a point of the normal distribution, and how far off the rate may be.
+/// The precision that is wanted: a point of the normal distribution, and the largest error of the rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aim {
     /// Z of Rehman 2019, Eq. 7.
@@ -28,13 +28,13 @@ impl Aim {
     }
 }
 
-/// How many runs are needed (Rehman 2019, Eq. 7), before rounding. At rates 0 and 1 it says none: the
-/// normal approximation knows no doubt there. [`runs_by_wilson`] does.
+/// The number of runs that are needed (Rehman 2019, Eq. 7), before rounding. At rates 0 and 1 it is none: the normal
+/// approximation knows no doubt there. [`runs_by_wilson`] does.
 pub fn runs(rate: f64, aim: Aim) -> f64 {
     aim.z.powi(2) * rate * (1.0 - rate) / aim.margin.powi(2)
 }
 
-/// How many runs make Wilson's interval as narrow as the margin on each side.
+/// The number of runs that make Wilson's interval as narrow as the margin on each side.
 ///
 /// Rehman 2019, Eq. 3, with its misplaced square put right: the half-width of Eq. 4 is set to the margin ε,
 /// and ε²(n + z²)² = z²(nπ(1 − π) + z²/4) is solved for n.
@@ -44,8 +44,8 @@ pub fn runs_by_wilson(rate: f64, aim: Aim) -> f64 {
     (aim.z.powi(2) * (spread - 2.0 * square + root) / (2.0 * square)).max(0.0)
 }
 
-/// How confident so many runs let us be (Rehman 2019, Eq. 8, and the normal table); 0 without runs, and
-/// certain at the rates 0 and 1, where the formula divides by 0.
+/// The confidence that this number of runs allows (Rehman 2019, Eq. 8, and the normal table): 0 without runs, and 1 at
+/// the rates 0 and 1, where the formula divides by 0.
 pub fn confidence(runs: u64, rate: f64, margin: f64) -> f64 {
     if runs == 0 {
         return 0.0;

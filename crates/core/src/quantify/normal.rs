@@ -15,12 +15,12 @@ impl Level {
         (level > 0.0 && level < 1.0).then_some(Self(level))
     }
 
-    /// As a share.
+    /// The level as a share, from 0 to 1.
     pub fn share(self) -> f64 {
         self.0
     }
 
-    /// How often one may be wrong.
+    /// The share of wrong answers that the level allows.
     pub fn error(self) -> f64 {
         1.0 - self.0
     }

@@ -1,4 +1,4 @@
-//! Which runs are the baseline, and which are held against it.
+//! The runs of the baseline, and the runs that are compared with it.
 
 /// A range of days, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ impl Period {
         (self.first..=self.last).contains(&day)
     }
 
-    /// How many days it has.
+    /// The number of its days.
     pub fn days(self) -> i32 {
         self.last - self.first + 1
     }

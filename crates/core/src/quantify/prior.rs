@@ -1,5 +1,5 @@
-//! What is held of a test's rate before it has run often: one failure in 10,000 clean runs is not the same
-//! as one failure after 3.
+//! The assumption about a test's rate before it has run often: one failure in 10,000 clean runs is not the same as one
+//! failure after 3.
 
 use statrs::function::beta::ln_beta;
 
@@ -46,8 +46,8 @@ pub fn ln_marginal(sample: Sample, a: f64, b: f64) -> f64 {
     ) - ln_beta(a, b)
 }
 
-/// The probability of at least so many failures for a test with this baseline, whose rate is not known
-/// exactly: the tail of the beta-binomial distribution with Jeffreys' prior.
+/// The probability of at least `current`'s failures for a test with this baseline, whose rate is not known exactly:
+/// the tail of the beta-binomial distribution with Jeffreys' prior.
 ///
 /// With a long baseline it comes to the binomial test against the baseline's rate.
 pub fn at_least_after(baseline: Sample, current: Sample) -> f64 {

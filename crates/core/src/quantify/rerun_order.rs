@@ -13,7 +13,7 @@ use super::unstable::Course;
 /// However quick a test is, to run it takes about this long.
 pub const LEAST_SECONDS: f64 = 0.1;
 
-/// In which order tests are run again.
+/// The order in which tests run again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RerunOrder {
     /// As they were run: `DefaultOrder`.
@@ -31,9 +31,9 @@ pub struct Candidate {
     pub baseline: Sample,
     /// Failures among the runs since.
     pub current: Sample,
-    /// What is believed of it today.
+    /// The belief about it today.
     pub belief: Belief,
-    /// What a run takes.
+    /// The time of a run.
     pub seconds: f64,
 }
 
@@ -56,7 +56,7 @@ impl Candidate {
     }
 }
 
-/// How urgent a test is: the greater, the sooner. `Default` has no opinion.
+/// The urgency of a test: the greater, the sooner it runs. `Default` has no opinion.
 pub fn urgency(candidate: &Candidate, order: RerunOrder) -> f64 {
     match order {
         RerunOrder::Default => 0.0,
@@ -131,8 +131,8 @@ pub fn replay(recorded: &Recorded, order: RerunOrder, visit: impl FnMut(Replayed
     }
 }
 
-/// Hands out a share of each day's runs: as if on each day so many could be made, and the order chose among
-/// those that were, in O(R log T).
+/// Hands out a share of each day's runs, in O(R log T): as if only this number of runs could be made on each day, and
+/// the order chose among the runs that were made.
 ///
 /// In [`replay`] a test that is preferred comes to its later days sooner than the others, which nobody can
 /// do; here all tests are of the same day. By `Binomial` a test that has not run comes first, as in the
@@ -172,7 +172,7 @@ pub fn replay_days(
     }
 }
 
-/// Whether there is enough for one more run, which it then costs.
+/// Whether the budget is enough for one more run; if so, the run is paid from it.
 fn spend(budget: &mut f64) -> bool {
     let is_enough = *budget >= 1.0;
     if is_enough {
@@ -229,7 +229,7 @@ impl<F: FnMut(Replayed)> Player<F> {
 struct Queues {
     /// All runs, those of one test together.
     runs: Vec<RecordedRun>,
-    /// Where the rest of each test's runs begins and ends.
+    /// The range of each test's remaining runs: where they begin and end.
     rest: Vec<(u32, u32)>,
 }
 

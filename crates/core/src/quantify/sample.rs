@@ -1,4 +1,4 @@
-//! How often a test was run, and how often it failed: the one thing that all statistics here look at.
+//! The number of a test's runs and failures: the one thing that all statistics here use.
 
 /// Runs of a test, and the failures among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Sample {
         }
     }
 
-    /// So many failures among so many runs.
+    /// A sample of `failures` among `runs`.
     ///
     /// # Panics
     /// If there are more failures than runs.
@@ -38,12 +38,12 @@ impl Sample {
         Self { failures, runs }
     }
 
-    /// How many runs failed: f in Rehman 2019.
+    /// The number of runs that failed: f in Rehman 2019.
     pub fn failures(self) -> u64 {
         self.failures
     }
 
-    /// How many did not.
+    /// The number of runs that did not fail.
     pub fn passes(self) -> u64 {
         self.runs - self.failures
     }
@@ -75,9 +75,9 @@ pub struct Day {
     pub day: i32,
     /// Runs that passed or failed; skips are none.
     pub runs: u32,
-    /// Those that failed, for whatever reason.
+    /// The runs that failed, for whatever reason.
     pub failures: u32,
-    /// Those that failed without a fault of the product, by the rule that was asked for.
+    /// The runs that failed without a fault of the product, by the rule in use.
     pub flaky: u32,
 }
 

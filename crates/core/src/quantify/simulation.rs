@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use truth::{Fault, Release, TestTruth, Truth};
 
-/// Where flake rates are drawn from.
+/// The distribution from which flake rates are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
     /// Ericsson's quantiles: Rehman 2019, Table 2 and 4.1.
@@ -19,18 +19,18 @@ pub enum Distribution {
     Google,
 }
 
-/// What to simulate.
+/// The settings of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// How many tests there are.
+    /// The number of tests.
     pub tests: u32,
-    /// How many runs, about.
+    /// The number of runs, about.
     pub runs: u64,
-    /// How many days, from `first_day` on.
+    /// The number of days, from `first_day` on.
     pub days: i32,
     /// The first day, in days since 1970.
     pub first_day: i32,
-    /// How many releases.
+    /// The number of releases.
     pub releases: u32,
     /// The rates of the tests.
     pub rates: Distribution,
@@ -38,9 +38,9 @@ pub struct Plan {
     pub bursty: f64,
     /// The share of flaky tests that fail together with others.
     pub clustered: f64,
-    /// How many faults each release has.
+    /// The number of faults in each release.
     pub faults: u32,
-    /// What everything is drawn from.
+    /// The seed from which everything is drawn.
     pub seed: u64,
 }
 
@@ -73,28 +73,28 @@ pub struct SimulatedRun {
     pub failed: bool,
     /// The number of the fault that was found to be behind the failure, and filed as a bug.
     pub bug: Option<u32>,
-    /// How long it took, in milliseconds.
+    /// Its duration in milliseconds.
     pub milliseconds: u32,
 }
 
 /// A day in milliseconds.
 const DAY: i64 = 86_400_000;
 
-/// How much less is tested after the test cycle of a release.
+/// The share of testing that goes on after the test cycle of a release.
 const MAINTENANCE: f64 = 0.15;
 
-/// How often failing together is the reason for a failure of a test in a cluster.
+/// The share of the failures of a test in a cluster that it has together with the cluster.
 const TOGETHER: f64 = 0.3;
 
-/// How likely a test of a cluster fails while its cluster does.
+/// The probability that a test of a cluster fails while its cluster does.
 const JOINT_FAILURE: f64 = 0.8;
 
 /// The share of days that a bursty test spends in bursts, and how much oftener it fails then.
 const BURST_DAYS: f64 = 0.08;
 const BURST_FACTOR: f64 = 8.0;
 
-/// How many days it takes until somebody has found the fault behind failures, and how often they then say
-/// so.
+/// The days until somebody has found the fault behind failures, and the share of such failures that are then labelled
+/// with it.
 const DAYS_TO_BUG: i32 = 2;
 const LABELLED: f64 = 0.6;
 
@@ -106,7 +106,7 @@ pub struct Simulation {
     chance: ChaCha8Rng,
     /// The day that comes next, from 0.
     next_day: i32,
-    /// Which bursty tests are in a burst.
+    /// The bursty tests that are in a burst, by test number.
     bursting: Vec<bool>,
     /// The weight of all releases on all days.
     weight: f64,
@@ -135,7 +135,7 @@ impl Simulation {
         }
     }
 
-    /// What is planted.
+    /// The truth that is planted.
     pub fn truth(&self) -> &Truth {
         &self.truth
     }
@@ -161,7 +161,7 @@ impl Simulation {
         Some(runs)
     }
 
-    /// Which clusters fail together today.
+    /// The clusters whose tests fail together today.
     fn draw_clusters(&mut self) -> Vec<bool> {
         let truth = &self.truth;
         let chance = &mut self.chance;
@@ -225,7 +225,7 @@ impl Simulation {
     }
 }
 
-/// How often a test fails by itself today.
+/// The rate at which a test fails by itself today.
 fn flake_rate(test: &TestTruth, is_bursting: bool) -> f64 {
     let alone = if test.cluster.is_some() {
         test.rate * (1.0 - TOGETHER)
@@ -243,7 +243,7 @@ fn flake_rate(test: &TestTruth, is_bursting: bool) -> f64 {
     }
 }
 
-/// How much a release is tested on a day.
+/// The amount of testing of a release on a day.
 fn intensity(release: &Release, day: i32) -> f64 {
     if !(release.first_day..=release.last_day).contains(&day) {
         0.0

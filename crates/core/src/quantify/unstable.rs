@@ -8,14 +8,14 @@ use super::normal::Level;
 use super::prior::{Prior, at_least_after};
 use super::sample::{Day, Sample};
 
-/// How long after the alarm runs are still looked at for the change-point: a fault may have been fixed.
+/// The days after the alarm whose runs still count for the change-point: a fault may have been fixed.
 const AFTERMATH: i32 = 14;
 
-/// By which rule a test is called unstable.
+/// The rule by which a test is called unstable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
-    /// The binomial test against the stable rate after each day, and flagged for ever at the first p up to
-    /// the error (Rehman 2019, 4.3). Looking again and again makes many false alarms.
+    /// The binomial test against the stable rate after each day; a test is flagged for good at the first p up to the
+    /// error (Rehman 2019, 4.3). Looking again and again makes many false alarms.
     Paper(Prior),
     /// One look at the end, with the false-discovery rate across tests held at the error.
     Fdr,
@@ -40,7 +40,7 @@ impl Course {
     }
 }
 
-/// What a rule says of one test.
+/// The answer of a rule about one test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Instability {
     /// `paper`: the least p-value; `fdr`: the adjusted p-value; `sequential`: 1 / evidence, which is a
@@ -65,7 +65,7 @@ pub fn examine(courses: &[Course], mode: Mode, level: Level) -> Vec<Instability>
     }
 }
 
-/// When an unstable test's rate changed, seen from its alarm.
+/// The time at which an unstable test's rate changed, seen from its alarm.
 pub fn when(course: &Course, before: &[Day], flagged: i32, level: Level) -> Option<ChangePoint> {
     let days = before.iter().chain(&course.days).copied();
     let days: Vec<Day> = days.filter(|day| day.day <= flagged + AFTERMATH).collect();

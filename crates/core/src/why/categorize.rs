@@ -1,4 +1,4 @@
-//! What kind of cause a difference looks like: by what is called, by values, by threads.
+//! The kind of cause that a difference looks like: by what is called, by values, by threads.
 
 use crate::why::category::Category;
 use crate::why::difference::common_values;
@@ -8,11 +8,11 @@ use crate::why::trace::Kind;
 
 /// Numbers that differ by no more, in relation to their size, differ by rounding.
 const ROUNDING: f64 = 1e-12;
-/// So many calls of one place are looked at for the order of their values.
+/// The most calls of one place that are read for the order of their values.
 const SEQUENCE: usize = 1000;
 
 impl Ledger {
-    /// What kind of cause a difference looks like.
+    /// The kind of cause that a difference looks like; `None` if like none.
     pub(crate) fn category(
         &self,
         predicate: &Predicate,
@@ -45,7 +45,7 @@ impl Ledger {
 }
 
 impl Ledger {
-    /// What kind of cause it looks like by its values alone.
+    /// The kind of cause that a difference looks like by its values alone.
     pub(crate) fn value_category(
         &self,
         predicate: &Predicate,
@@ -85,7 +85,7 @@ impl Ledger {
         false
     }
 
-    /// Whether an order is one between a thread and one that it started.
+    /// Whether the two threads of an order are a thread and one that it started.
     pub(crate) fn is_family(&self, predicate: &Predicate) -> bool {
         let own = predicate.place.thread;
         let Claim::After(other) = &predicate.claim else {
@@ -94,7 +94,8 @@ impl Ledger {
         self.is_started(other.thread, own) || self.is_started(own, other.thread)
     }
 
-    /// Whoever does not wait for what it started waits too little; others meet by chance.
+    /// The category of an order of threads: a thread that does not wait for one that it started waits too little;
+    /// other threads meet by chance.
     pub(crate) fn thread_category(&self, predicate: &Predicate) -> Option<Category> {
         if self.threads.len() < 2 {
             return None;
@@ -102,7 +103,7 @@ impl Ledger {
         let own = predicate.place.thread;
         let is_async = match &predicate.claim {
             Claim::After(other) => self.is_started(other.thread, own),
-            // What was started took longer than whoever started it thought.
+            // The thing that was started took longer than its starter expected.
             Claim::Reached
             | Claim::Repeats
             | Claim::Returns(_)
@@ -122,7 +123,8 @@ impl Ledger {
     }
 }
 
-/// What the values themselves tell: numbers that differ by rounding, or the same things in another order.
+/// The kind of cause that the values themselves tell: numbers that differ by rounding, or the same things in another
+/// order.
 fn by_values(values: &Sides<Vec<String>>) -> Option<Category> {
     let [Some(passing), Some(failing)] = values.each_ref().map(|values| values.first()) else {
         return None;

@@ -1,11 +1,11 @@
-//! A place at which passing and failing runs differ, as it is told.
+//! A place at which passing and failing runs differ, as reports show it.
 
 use crate::why::category::Category;
 use crate::why::ledger::{Evidence, Side, Sides};
 use crate::why::predicate::{Claim, Held};
 use crate::why::trace::Site;
 
-/// So many values of a side are shown.
+/// The most values of a side that are shown.
 const SHOWN_VALUES: usize = 3;
 
 /// A place at which passing and failing runs differ, and how.
@@ -13,27 +13,28 @@ const SHOWN_VALUES: usize = 3;
 pub struct Difference {
     /// The call.
     pub spot: Spot,
-    /// What is said of it.
+    /// The claim about it.
     pub claim: Claim,
     /// For an order: the call of the other thread.
     pub other: Option<Spot>,
-    /// Whether failing runs are those in which it holds; else those in which it does not.
+    /// Whether it holds in failing runs; if not, it is its absence that goes with failing.
     pub holds: bool,
-    /// In how many passing runs it holds.
+    /// The number of passing runs in which it holds, and in which it does not.
     pub passing: Held,
-    /// In how many failing runs it holds.
+    /// The number of failing runs in which it holds, and in which it does not.
     pub failing: Held,
-    /// How much more often it is so in failing runs, from 0 to 1.
+    /// The strength: the share of failing runs that differ in this way minus the share of passing ones, from 0 to 1.
     pub strength: f64,
-    /// What kind of cause it looks like, if like any.
+    /// The kind of cause that it looks like; `None` if like none.
     pub category: Option<Category>,
     /// The most frequent values that it returned, in passing and in failing runs.
     pub values: Sides<Vec<String>>,
-    /// How long it took in the middle, in microseconds, in passing and in failing runs.
+    /// The median of its times in microseconds, in passing and in failing runs.
     pub times: Sides<Option<f64>>,
-    /// What all of its values are like, in passing and in failing runs.
+    /// A summary of all its values, in passing and in failing runs.
     pub spread: Sides<Spread>,
-    /// What must be so too, if this alone does not explain the failure. The counts are of both together.
+    /// The claim that must hold too, if this one alone does not explain the failure. The counts are those of both
+    /// together.
     pub also: Option<Part>,
     /// If it is a rounding: the collection without an order that was added up in another one.
     pub origin: Option<Spot>,
@@ -44,7 +45,7 @@ pub struct Difference {
     /// The place in the list of a source of non-determinism that differs in the very same runs, from 1: this
     /// may only follow from it.
     pub follows: Option<usize>,
-    /// How many other claims about the same place are folded into it.
+    /// The number of other claims about the same place that are folded into it.
     pub folded: usize,
 }
 
@@ -53,35 +54,35 @@ pub struct Difference {
 pub struct Part {
     /// The call.
     pub spot: Spot,
-    /// What is said of it.
+    /// The claim about it.
     pub claim: Claim,
     /// For an order: the call of the other thread.
     pub other: Option<Spot>,
-    /// Whether failing runs are those in which it holds; else those in which it does not.
+    /// Whether it holds in failing runs; if not, it is its absence that goes with failing.
     pub holds: bool,
 }
 
-/// What the values of a call are like over the runs of one side.
+/// A summary of a call's values over the runs of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// How many different ones there are, as far as they were told apart.
+    /// The number of different values, as far as they were told apart.
     pub distinct: usize,
     /// The least and the greatest, if all of them are numbers.
     pub range: Option<(f64, f64)>,
 }
 
-/// A call in words: where, in which thread, the how-manieth.
+/// A call, for reports: its place, its thread, and its number there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// Where, and what is called.
     pub site: Site,
     /// The thread's name.
     pub thread: String,
-    /// The how-manieth call there in this thread, from 1.
+    /// The number of the call there in this thread, from 1.
     pub sequence: u32,
 }
 
-/// What the values of one side are like.
+/// A summary of the values of one side.
 pub(crate) fn spread(evidence: &Evidence, side: Side) -> Spread {
     let of_side = evidence.values.iter();
     let distinct = of_side

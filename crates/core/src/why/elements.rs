@@ -12,8 +12,8 @@ use crate::why::predicate::Claim;
 const LONGEST: usize = 64;
 
 impl Ledger {
-    /// The element that is in the returned collections of one side and not in those of the other most often, and in how
-    /// many runs it was there. `None` if a call returned something else too, or more values than are told apart.
+    /// The element that is most often in the returned collections of one side and not in those of the other, and the
+    /// number of runs with it. `None` if a call returned something else too, or more values than are told apart.
     pub(crate) fn split_elements(&self, evidence: &Evidence) -> Option<(Claim, Sides<u32>)> {
         let is_one = evidence.values.len() < 2 || evidence.raised != [0; 2];
         if is_one || !evidence.is_told_apart() {

@@ -1,15 +1,15 @@
-//! When there are enough traces: a rule that is asked after each run.
+//! The rule that says when there are enough traces. It is asked after each run.
 
-/// So many traces of each kind are wanted in any case.
+/// The least number of passing traces, and of failing traces.
 const LEAST: u32 = 3;
-/// So many predicates may separate the runs by pure chance, on average.
+/// The most predicates that may separate the runs by pure chance, on average.
 const BY_CHANCE: f64 = 0.01;
 
-/// Whether so many passing and failing traces tell chance from cause among so many epochs.
+/// Whether this number of passing and of failing traces can tell cause from chance among this number of epochs.
 ///
-/// Something that has nothing to do with the failure, and holds in as many runs as failed, holds in just
-/// those runs with a probability of one in "runs over failing". Times the number of epochs that is how
-/// many would do so by chance.
+/// A predicate that has nothing to do with the failure, and holds in as many runs as failed, holds in exactly those
+/// runs with a probability of 1 in C(runs, failing). This times the number of epochs is the number of predicates that
+/// do so by chance.
 pub fn is_enough(passing: u32, failing: u32, epochs: usize) -> bool {
     if passing < LEAST || failing < LEAST {
         return false;

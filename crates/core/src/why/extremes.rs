@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::why::ledger::{Ledger, Side, Text};
 use crate::why::trace::{Call, CallResult, Kind, Site, Trace};
 
-/// So many draws, at least, have something in common.
+/// The least number of draws of one place whose extremes are looked at.
 const FEWEST: u32 = 2;
 
 /// One end of the values.
@@ -33,12 +33,12 @@ impl Extreme {
         }
     }
 
-    /// What stands behind the name of what is called.
+    /// The text after the name of what is called.
     fn mark(self) -> String {
         format!(" (the {} of all calls)", self.word())
     }
 
-    /// What is called, and which end of its values it is; `None` if it is a call.
+    /// The name of what is called, and the end of its values; `None` if it is a call.
     pub fn read(callee: &str) -> Option<(&str, Self)> {
         let is_it = |extreme: Self| callee.strip_suffix(extreme.mark().as_str());
         Self::ALL
@@ -47,7 +47,7 @@ impl Extreme {
     }
 }
 
-/// What one thread has drawn at one place.
+/// The values that one thread has drawn at one place.
 struct Draws {
     count: u32,
     /// The smallest and the largest, by their places in the trace's list of texts.
@@ -82,7 +82,7 @@ impl Ledger {
         }
     }
 
-    /// Whether a place is no call but one end of what many have drawn.
+    /// Whether a place is not a call, but one end of the values of many draws.
     pub(crate) fn is_extreme(&self, site: u32) -> bool {
         let site = &self.sites[site as usize];
         site.kind == Kind::Randomness && Extreme::read(&site.callee).is_some()

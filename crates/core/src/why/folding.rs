@@ -45,7 +45,7 @@ impl Ledger {
         is_alone.then(|| (own.min(other.thread), own.max(other.thread)))
     }
 
-    /// Whether somebody waited, and yet came to the lead's call too early.
+    /// Whether a thread waited, and yet came to the lead's call too early.
     fn is_wait_before(&self, found: &Finding, lead: &Finding) -> bool {
         let (wait, lead) = (&found.predicate, &lead.predicate);
         let kind = self.sites[wait.place.site as usize].kind;
@@ -72,8 +72,8 @@ impl Ledger {
         }
     }
 
-    /// A collection in another order does no harm to a sum but for rounding: what is rounded otherwise takes the
-    /// place of the order that it comes from, and both are one finding.
+    /// A collection in another order changes a sum only by rounding. So a rounding replaces the order that it comes
+    /// from, and both are one finding.
     pub(crate) fn fold_rounding(&self, ranked: &mut Vec<Finding>) {
         let kind = |found: &Finding| self.sites[found.predicate.place.site as usize].kind;
         let is_order = |found: &Finding| kind(found) == Kind::Unordered;

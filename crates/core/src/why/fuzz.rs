@@ -1,8 +1,8 @@
-//! Delay fuzzing: which delays make a test fail that passes by itself (`RootFinder` 2019, 3.2 and 4).
+//! Delay fuzzing: the delays that make a test fail which passes by itself (`RootFinder` 2019, 3.2 and 4).
 //!
-//! A [`Fuzz`] says which delays the next run has. First it looks, by seed, for a set of delays with which
-//! the test fails; then it narrows that set down to the fewest (Zeller's ddmin), asking each set as often
-//! as it takes to believe the answer. Whoever makes the runs is elsewhere.
+//! A [`Fuzz`] says which delays the next run has. First it looks for a set of delays with which the test fails; the
+//! seed chooses. Then it narrows that set down to the fewest (Zeller's ddmin), and tries each set as often as it takes
+//! to believe the answer. The runs are made elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,23 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::sequential::{Sequential, Tally};
 
-/// So long is a delay, in milliseconds, one after the other: most races are narrow, and long delays run
-/// into time-outs that have nothing to do with it.
+/// The lengths of delays in milliseconds, tried one after the other: most races are narrow, and long delays run into
+/// time-outs that have nothing to do with it.
 const LENGTHS: [u32; 3] = [50, 200, 1000];
-/// So many delays, about, are in one run of the search.
+/// The most delays in one run of the search, about.
 const MOST_AT_ONCE: f64 = 24.0;
-/// So often, at most, one set is asked before it is taken for one that does not do it.
+/// The most runs with one set of delays. If they do not decide, the set counts by whether it failed more often than
+/// runs without.
 const MOST_RUNS: u32 = 10;
-/// So many runs, at least, may be made to find the fewest delays.
+/// The least number of runs that are allowed for finding the fewest delays.
 const LEAST_TO_NARROW: u32 = 60;
-/// So many failing runs with the fewest delays are wanted.
+/// The number of failing runs with the fewest delays that are wanted.
 const WANTED: u32 = 3;
-/// So many runs are made to search where there is one thread alone: nobody can overtake it, so that it
-/// matters only how late it is, and not where. Each length is tried twice.
+/// The most runs of the search if there is only one thread. No other thread can overtake it, so only the length of a
+/// delay matters, not its place. Each length is tried twice.
 const MOST_OF_ONE_THREAD: u32 = 6;
 
-/// When a delay is made.
+/// The moment of a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Moment {
     /// Before a call, or before a lock is taken.
@@ -61,13 +62,13 @@ pub struct Point {
     pub column: u32,
     /// When.
     pub moment: Moment,
-    /// What is called there.
+    /// The function that is called there.
     pub callee: String,
     /// Whether it is a call like any other: not of threads, locks, queues, sleeps, files or the network.
     pub is_plain: bool,
 }
 
-/// What the next run is to be.
+/// The next run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A run with these delays.
@@ -81,7 +82,7 @@ pub enum Step {
 pub struct Delays {
     /// Where, in order.
     pub points: Vec<Point>,
-    /// How long each of them is.
+    /// The length of each of them.
     pub milliseconds: u32,
 }
 
@@ -90,9 +91,9 @@ pub struct Delays {
 pub struct Culprits {
     /// The delays.
     pub delays: Delays,
-    /// How many runs with them failed (hits) and passed.
+    /// The number of runs with them that failed (hits) and passed.
     pub tally: Tally,
-    /// Whether no part of them was seen to do it; else the search was cut off.
+    /// Whether no smaller set of them makes the test fail; `false` if the search was cut off.
     pub is_fewest: bool,
 }
 
@@ -100,21 +101,21 @@ pub struct Culprits {
 #[derive(Clone, Debug)]
 pub struct Fuzz {
     seed: u64,
-    /// How many runs the search, and then the narrowing, may take.
+    /// The most runs for the search, and again for the narrowing.
     most: u32,
-    /// How many runs without delays failed (hits) and passed.
+    /// The number of runs without delays that failed (hits) and passed.
     without: Tally,
     points: Vec<Point>,
     runs: u32,
     /// The first set with which it failed.
     found: Option<Delays>,
-    /// How many runs were made before it was found.
+    /// The number of runs before it was found.
     searched: u32,
     tallies: BTreeMap<Delays, Tally>,
 }
 
 impl Fuzz {
-    /// A search by this seed, after so many runs without delays.
+    /// A search by this seed, after the runs `without` delays.
     pub fn new(seed: u64, most: u32, without: Tally) -> Self {
         Self {
             seed,
@@ -133,7 +134,7 @@ impl Fuzz {
         &self.points
     }
 
-    /// How many runs were noted.
+    /// The number of runs that were noted.
     pub fn runs(&self) -> u32 {
         self.runs
     }
@@ -158,7 +159,7 @@ impl Fuzz {
         }
     }
 
-    /// What to do next.
+    /// The next step.
     pub fn next_step(&self) -> Step {
         let Some(found) = &self.found else {
             return self.search();
@@ -193,7 +194,7 @@ impl Fuzz {
         })
     }
 
-    /// How many runs with delays are made to find a failing one.
+    /// The most runs with delays that are made to find a failing one.
     fn most_searches(&self) -> u32 {
         let first = self.points.first().map(|point| &point.thread);
         let is_one = self.points.iter().all(|at| Some(&at.thread) == first);
@@ -234,8 +235,8 @@ impl Fuzz {
 
     /// Whether a set makes the test fail, if that is known.
     ///
-    /// The rate of a yes is that of the set that was found first, cautiously: it was found because it
-    /// failed.
+    /// The failure rate that is expected of a yes is that of the first set that failed. It is estimated low, because
+    /// the set was chosen for having failed.
     fn answer(&self, delays: &Delays) -> Option<bool> {
         let tally = self.tallies.get(delays).copied().unwrap_or_default();
         let low = f64::from(self.without.hits + 1) / f64::from(self.without.runs() + 20);
@@ -265,7 +266,7 @@ impl Fuzz {
                 let others = chunks.iter().enumerate().filter(|(at, _)| *at != left_out);
                 others.flat_map(|(_, chunk)| chunk.clone()).collect()
             });
-            // With two parts, what is left without one is the other.
+            // With two parts, the rest without one is the other.
             let rests: Vec<Vec<Point>> = if chunks.len() > 2 {
                 rests.collect()
             } else {
@@ -334,7 +335,7 @@ enum Narrowed {
     Fewest(Delays),
 }
 
-/// How many of the places are late: all of a thread that is late, else about every other.
+/// The share of the places that are delayed: all of a delayed thread, else about two of five.
 fn share_of(late: Option<&str>) -> f64 {
     if late.is_some() { 1.0 } else { 0.4 }
 }

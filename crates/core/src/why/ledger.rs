@@ -5,11 +5,11 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use crate::why::trace::{Call, Kind, Site, Trace};
 
-/// So many different values of one epoch are told apart on each side.
+/// The most different values of one epoch that are told apart on each side.
 const MOST_VALUES: usize = 12;
-/// So many epochs, at most, are held against the progress of other threads.
+/// The most epochs that are compared with the progress of other threads.
 const MOST_ORDERED: usize = 200_000;
-/// So many calls of a thread, at most, are named in an order.
+/// The most calls of a thread that an order can name.
 const MOST_NAMED: usize = 100_000;
 
 /// How a run ended.
@@ -24,7 +24,7 @@ pub enum Side {
 /// One value for the passing runs and one for the failing.
 pub(crate) type Sides<T> = [T; 2];
 
-/// When a call is made: at which place, in which thread, for the how-manieth time (`RootFinder` 2019,
+/// The position of a call in a run: its place, its thread, and its number among the calls there (`RootFinder` 2019,
 /// 3.2). Calls of different runs with the same epoch are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Epoch {
@@ -42,18 +42,18 @@ pub(crate) struct Evidence {
     pub(crate) line: usize,
     /// The sum of the times at which its calls ended, in nanoseconds.
     ended: Sides<f64>,
-    /// In how many runs it was reached.
+    /// The number of runs that reached it.
     pub(crate) seen: Sides<u32>,
-    /// In how many of them it returned what an earlier call at the same place had returned.
+    /// The number of these runs in which it returned the same as an earlier call at the same place.
     pub(crate) same: Sides<u32>,
     pub(crate) raised: Sides<u32>,
     pub(crate) values: Vec<Value>,
     /// The values, where they are numbers.
     pub(crate) numbers: Sides<Vec<f64>>,
-    /// How long the calls took, in microseconds.
+    /// The durations of the calls, in microseconds.
     pub(crate) times: Sides<Vec<u32>>,
-    /// How far other threads were when it began, by thread: the highest place among the calls that they
-    /// had ended, from 1.
+    /// The progress of other threads when it began, by thread: the highest place among the calls that they had ended,
+    /// from 1.
     pub(crate) progress: Vec<(u32, Sides<Vec<u32>>)>,
     /// Its place among the calls of its thread, from 1; 0 if it has none.
     pub(crate) place: u32,
@@ -85,8 +85,8 @@ impl Evidence {
         }
     }
 
-    /// When its calls ended on average, in nanoseconds from the beginning of the run: in failing runs,
-    /// unless only passing ones make them.
+    /// The average end of its calls, in nanoseconds from the beginning of the run: over failing runs, unless only
+    /// passing ones make them.
     pub(crate) fn mean_end(&self) -> f64 {
         let [passing, failing] = [0, 1].map(|side| self.ended[side] / f64::from(self.seen[side]));
         if self.seen[Side::Failing as usize] > 0 {
@@ -110,7 +110,7 @@ impl Evidence {
         self.times[side as usize].push(time);
     }
 
-    /// Whether one more value of a side is told apart: many of one leave room for those of the other.
+    /// Whether one more value of a side can be told apart: many values of one side leave room for those of the other.
     fn has_room(&self, side: Side) -> bool {
         let of_side = |value: &&Value| value.counts[side as usize] > 0;
         self.values.len() < 2 * MOST_VALUES
@@ -126,7 +126,7 @@ impl Evidence {
         if let Some(known) = self.values.iter_mut().find(is_it) {
             known.counts[side as usize] += 1;
         } else if self.has_room(side) {
-            // Where there are more, no single one explains anything.
+            // If there are more, no single value explains anything.
             let mut counts = [0; 2];
             counts[side as usize] = 1;
             self.values.push(Value {
@@ -226,7 +226,7 @@ impl Ledger {
             *known = known.or(parent.copied());
         }
         let texts: Vec<Text<'_>> = trace.values.iter().map(Text::of).collect();
-        // How many calls each lane had so far; and which results, by lane, text and whether it raised.
+        // The number of calls of each lane so far; and its results, by lane, text and whether it raised.
         let mut counts: Vec<u32> = vec![0; self.lanes.len()];
         let mut known: HashSet<(u64, u64), Mixed> = HashSet::default();
         let mut rows: Vec<u32> = Vec::with_capacity(trace.calls.len());
@@ -258,17 +258,17 @@ impl Ledger {
         }
     }
 
-    /// How many traces of one kind were added.
+    /// The number of traces of one kind that were added.
     pub fn runs(&self, side: Side) -> u32 {
         self.runs[side as usize]
     }
 
-    /// How many epochs were seen.
+    /// The number of epochs that were seen.
     pub fn epochs(&self) -> usize {
         self.evidence.len()
     }
 
-    /// What was seen at the calls of one place in one thread, one after the other.
+    /// The evidence of the calls at one place in one thread, in the order of the calls.
     pub(crate) fn rows_at(&self, site: u32, thread: u32) -> Vec<&Evidence> {
         let lane = self.lane_numbers.get(&(site, thread));
         let rows = lane.map_or(&[][..], |lane| &self.lanes[*lane as usize]);
@@ -307,7 +307,7 @@ impl Ledger {
         number
     }
 
-    /// The row of the how-manieth call in a lane; all that come before it have theirs.
+    /// The row of a call in a lane, by its number there; all calls before it have theirs.
     pub(super) fn row(&mut self, (site, thread): Lane, lane: u32, sequence: u32) -> u32 {
         let rows = &mut self.lanes[lane as usize];
         if let Some(row) = rows.get(sequence as usize - 1) {

@@ -13,15 +13,15 @@ use crate::why::split::{Beyond, best_split, median};
 
 /// A part holds in at least this share of the failing runs.
 const NECESSARY: f64 = 0.9;
-/// A part that tells less, by itself, is left out.
+/// The least strength of a part by itself; weaker parts are left out.
 const LEAST_PART: f64 = 0.1;
-/// A pair tells at least so much.
+/// The least strength of a pair.
 const LEAST_PAIR: f64 = 0.8;
-/// And so much more than each of its parts.
+/// The least gain of a pair over each of its parts.
 const LEAST_GAIN: f64 = 0.2;
-/// So many parts, at most, are put together with each other.
+/// The most parts that are combined into pairs.
 const MOST_PARTS: usize = 200;
-/// So many pairs as strong may be found by pure chance, on average.
+/// The most pairs of the same strength that may be found by pure chance, on average.
 const BY_CHANCE: f64 = 0.05;
 
 /// Two claims that explain the failure together.
@@ -30,7 +30,7 @@ pub(crate) struct Pair {
     pub(crate) first: Predicate,
     pub(crate) second: Predicate,
     pub(crate) strength: f64,
-    /// What was seen at the first.
+    /// The row of the first claim's evidence.
     pub(crate) row: usize,
 }
 
@@ -177,7 +177,7 @@ impl Ledger {
         found
     }
 
-    /// In which runs a claim holds; `None` if that is not known of each.
+    /// The runs in which a claim holds; `None` if that is not known of each run.
     fn runs_of(&self, predicate: &Predicate, row: &Evidence) -> Option<Sides<Vec<bool>>> {
         let times = |is_so: &dyn Fn(f64) -> bool| {
             row.times.each_ref().map(|times| {
@@ -219,7 +219,7 @@ impl Ledger {
         f64::from(count(&runs[side as usize])) / f64::from(self.runs[side as usize].max(1))
     }
 
-    /// How much more often both are so in failing runs.
+    /// The share of failing runs in which both hold, minus the share of passing runs.
     fn together(&self, one: &Part, two: &Part) -> f64 {
         let both = both(one, two);
         self.share(&both, Side::Failing) - self.share(&both, Side::Passing)

@@ -18,7 +18,7 @@ pub enum Label {
 }
 
 impl Label {
-    /// The label of a predicate among so many passing and failing runs.
+    /// The label of a predicate among this number of passing and of failing runs.
     pub fn of(predicate: &Predicate, runs: Sides<u32>) -> Self {
         let [passing, failing] = runs;
         let is_consistent = |held: Held, runs: u32| {
@@ -66,7 +66,7 @@ impl Ledger {
         ranked
     }
 
-    /// Which places call one of these methods, by full name or by its last parts.
+    /// The places that call one of these methods, given by full name or by its last parts.
     pub(crate) fn wanted(&self, methods: &[String]) -> Vec<bool> {
         let is_named = |callee: &str, method: &String| {
             // Behind a space stands where a package calls it.

@@ -3,12 +3,12 @@
 use crate::why::ledger::{Epoch, Evidence, Ledger, Side, Sides, Value};
 use crate::why::split::{Beyond, best_split, median};
 
-/// A call that took so much longer or shorter is worth telling, in microseconds.
+/// The least difference of times that is worth telling, in microseconds.
 const LEAST_DELAY: f64 = 1000.0;
-/// And it must be so many times as long.
+/// The least ratio of times that is worth telling.
 const LEAST_RATIO: f64 = 1.5;
 
-/// What is said about a call.
+/// A claim about a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {
     /// It is made at all.
@@ -21,14 +21,14 @@ pub enum Claim {
     OneOf {
         /// The values, the most frequent in failing runs first.
         values: Vec<String>,
-        /// How many different values the call returned in all runs.
+        /// The number of different values that the call returned in all runs.
         among: u32,
     },
     /// It returns a collection that has this element (Absolute, for collections).
     Contains {
         /// The element, as the collection's text has it.
         element: String,
-        /// How many different elements the collections had in all runs.
+        /// The number of different elements that the collections had in all runs.
         among: u32,
     },
     /// It returns a number of at most this (Absolute, for numbers).
@@ -37,9 +37,9 @@ pub enum Claim {
     AtLeast(f64),
     /// It ends with an exception (Exception); its text if that is the same in most runs.
     Raises(Option<String>),
-    /// It takes at least so many microseconds (Slow).
+    /// It takes at least this many microseconds (Slow).
     Slow(f64),
-    /// It takes at most so many microseconds (Fast).
+    /// It takes at most this many microseconds (Fast).
     Fast(f64),
     /// It begins after a call of another thread has ended (Order).
     After(Place),
@@ -51,7 +51,7 @@ pub struct Place {
     /// Where: by its number in the ledger.
     pub(crate) site: u32,
     pub(crate) thread: u32,
-    /// The how-manieth call there in this thread, from 1.
+    /// The number of the call there in this thread, from 1.
     pub sequence: u32,
 }
 
@@ -65,8 +65,8 @@ impl From<Epoch> for Place {
     }
 }
 
-/// In how many runs a claim holds, and in how many it does not. A run that does not come to the call is
-/// in neither.
+/// The number of runs in which a claim holds, and in which it does not. A run that does not come to the call is in
+/// neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Runs in which it holds.
@@ -80,20 +80,20 @@ pub struct Held {
 pub struct Predicate {
     /// The call.
     pub place: Place,
-    /// What is said of it.
+    /// The claim about it.
     pub claim: Claim,
-    /// In how many passing runs it holds.
+    /// The number of passing runs in which it holds, and in which it does not.
     pub passing: Held,
-    /// In how many failing runs it holds.
+    /// The number of failing runs in which it holds, and in which it does not.
     pub failing: Held,
     /// Its first place in a log.
     pub(crate) line: usize,
-    /// When its calls ended on average in failing runs, in nanoseconds from the beginning.
+    /// The average end of its calls in failing runs, in nanoseconds from the beginning.
     pub(crate) ended: f64,
 }
 
 impl Predicate {
-    /// A claim about what was seen at one epoch that holds in so many runs.
+    /// A claim about one epoch that holds in `yes` runs.
     pub(crate) fn new(evidence: &Evidence, claim: Claim, yes: Sides<u32>) -> Self {
         let held = |side: Side| Held {
             yes: yes[side as usize],
@@ -109,7 +109,7 @@ impl Predicate {
         }
     }
 
-    /// How much more often it holds, or does not hold, in failing runs than in passing ones: from 0 to
+    /// The strength: how much more often it holds, or does not hold, in failing runs than in passing ones, from 0 to
     /// 1. Also whether it is holding that goes with failing.
     pub fn strength(&self, runs: Sides<u32>) -> (f64, bool) {
         let share =
@@ -171,12 +171,12 @@ impl Predicate {
     }
 }
 
-/// Where the thresholds of Slow and Fast, and of numbers, come from.
+/// The way in which the thresholds of Slow and Fast, and of numbers, are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thresholds {
     /// Slower, or faster, than every passing run, as the paper has it. Numbers have none.
     OfPassing,
-    /// Where passing and failing runs come apart best.
+    /// At the value that separates passing and failing runs best.
     Best,
 }
 
@@ -236,8 +236,8 @@ impl Ledger {
         }
     }
 
-    /// The values that are more frequent in failing runs, if there are several of them and of the others, and
-    /// in how many runs one of them came. `None` also if there were more values than are told apart.
+    /// The values that are more frequent in failing runs, if there are several of them and several others, and the
+    /// number of runs with one of them. `None` also if there were more values than are told apart.
     fn split_values(&self, evidence: &Evidence) -> Option<(Claim, Sides<u32>)> {
         if !evidence.is_told_apart() || evidence.raised != [0; 2] {
             return None;
@@ -316,7 +316,7 @@ impl Ledger {
 }
 
 impl Evidence {
-    /// Whether every value that came is known, and not only the first so many different ones.
+    /// Whether all values are known, and not only the first different ones up to the limit.
     pub(crate) fn is_told_apart(&self) -> bool {
         let counted = |side: usize| -> u32 {
             let counts = self.values.iter().map(|value| value.counts[side]);
@@ -326,8 +326,7 @@ impl Evidence {
     }
 }
 
-/// Whether times in the middle of passing and of failing runs, in microseconds, differ by so much that
-/// it is worth telling.
+/// Whether the median times of passing and of failing runs, in microseconds, differ enough to be worth telling.
 pub(crate) fn is_worth_telling(passing: Option<f64>, failing: Option<f64>) -> bool {
     let (Some(usual), Some(odd)) = (passing, failing) else {
         return false;

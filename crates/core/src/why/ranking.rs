@@ -14,21 +14,21 @@ use crate::why::predicate::{Claim, Held, Place, Predicate, Thresholds};
 use crate::why::split::median;
 use crate::why::trace::Kind;
 
-/// Differences that are weaker are not shown.
+/// The least strength of a difference that is shown.
 const WEAKEST: f64 = 0.5;
-/// Differences that runs without any would show more often than this are not shown.
+/// The highest probability of showing a difference by chance; a difference above it is not shown.
 const BY_CHANCE: f64 = 0.05;
-/// Scores that differ by less are taken for the same.
+/// The distance of scores below which they count as equal.
 const BAND: f64 = 0.05;
-/// If so many claims as strong as one would hold by pure chance, it counts less than all others.
+/// The number of equally strong claims that pure chance is expected to make; a claim above it is doubtful.
 const BY_CHANCE_AMONG_ALL: f64 = 0.5;
-/// How much less.
+/// The factor of a doubtful claim's score.
 const DOUBTFUL: f64 = 0.4;
-/// What two claims say together counts so much less than what one says.
+/// The factor of the score of two claims together, compared with one claim.
 const PAIR: f64 = 0.8;
-/// From here on a claim tells nearly all failing from nearly all passing runs.
+/// The strength from which on a claim tells nearly all failing from nearly all passing runs.
 const SURE: f64 = 0.9;
-/// An order whose effect was seen counts so much more: whoever comes too early finds something else.
+/// The addition to the score of an order whose effect was seen: a thread that comes too early finds something else.
 const EFFECT: f64 = 0.1;
 
 impl Ledger {
@@ -160,15 +160,15 @@ impl Ledger {
         }
     }
 
-    /// Whether something else came back from a call in nearly all failing runs.
+    /// Whether a call returned something else in nearly all failing runs.
     fn has_effect(&self, predicates: &[Predicate]) -> bool {
         predicates.iter().any(|one| {
             one.is_about_result() && one.strength(self.runs).0 >= SURE && one.tells_among_reached()
         })
     }
 
-    /// How well a predicate explains the failures, among so many epochs that vary; `None` if not at all.
-    /// `has_effect` says whether its call also returns something else in failing runs.
+    /// The score by which a predicate explains the failures, if `varying` epochs vary; `None` if it does not explain
+    /// them. `has_effect` says whether its call also returns something else in failing runs.
     fn score(&self, predicate: &Predicate, varying: u32, has_effect: bool) -> Option<f64> {
         let (strength, holds) = predicate.strength(self.runs);
         if strength < WEAKEST {
@@ -225,16 +225,16 @@ impl Ledger {
         Some(strength * by_claim * by_kind * by_doubt)
     }
 
-    /// How likely a call of this kind is a cause: what can be another each time, whatever the project
-    /// does, more than what follows from it.
+    /// The likelihood that a call of this kind is a cause: a call that can differ each time, whatever the project
+    /// does, is likelier than one that follows from it.
     fn weight(&self, predicate: &Predicate) -> f64 {
         let kind = self.sites[predicate.place.site as usize].kind;
         let is_order = matches!(predicate.claim, Claim::After(_));
         let is_time = matches!(predicate.claim, Claim::Slow(_) | Claim::Fast(_));
         match kind {
-            // Whoever starts threads is ahead of them, or not, also in runs without any harm.
+            // A thread that starts others is ahead of them, or not, also in runs that pass.
             Kind::Start if is_order => 0.7,
-            // Whoever starts a thread is ahead of it, or not; threads that did not start each other race.
+            // A thread is ahead of one that it started, or not; threads that did not start each other race.
             _ if is_order && self.is_family(predicate) => 0.75,
             // An order is itself what the scheduler decides, whatever is called.
             _ if is_order => 0.8,

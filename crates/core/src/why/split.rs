@@ -1,6 +1,6 @@
 //! The threshold that tells the failing runs' numbers from the passing runs' best.
 
-/// On which side of the threshold the failing runs are.
+/// The side of the threshold on which the failing runs are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beyond {
     Above,

@@ -1,4 +1,4 @@
-//! What a traced run of a test did: the calls that the project's code made (`RootFinder` 2019, 3.1).
+//! The record of a traced run of a test: the calls that the project's code made (`RootFinder` 2019, 3.1).
 //!
 //! Nothing here knows a language. How a trace is written down is in `docs/trace-format.md`.
 
@@ -28,9 +28,9 @@ pub struct Site {
     pub column: u32,
     /// The function that calls.
     pub caller: String,
-    /// What is called.
+    /// The function that is called.
     pub callee: String,
-    /// What sort of thing is called.
+    /// The kind of thing that is called.
     pub kind: Kind,
 }
 
@@ -43,8 +43,8 @@ impl fmt::Display for Site {
     }
 }
 
-/// What sort of thing is called: where the world can get in. The tracer says it, because it knows the
-/// language and its libraries.
+/// The kind of thing that is called: whether and how the outside world can change its result. The tracer says it,
+/// because it knows the language and its libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Anything else.
@@ -84,7 +84,7 @@ impl Kind {
         Self::Leftover,
     ];
 
-    /// Whether its result can be another each time, whatever the project does.
+    /// Whether its result can differ each time, whatever the project does.
     pub fn is_source(self) -> bool {
         match self {
             Self::Time
@@ -114,13 +114,13 @@ pub struct Thread {
 pub struct Call {
     /// Where, and what; by its place in the trace's list.
     pub site: u32,
-    /// In which thread; by its place in the trace's list.
+    /// The thread, by its place in the trace's list.
     pub thread: u32,
-    /// On which object, by a number of its own within the trace.
+    /// The object that it is called on, by a number of its own within the trace.
     pub receiver: Option<u32>,
-    /// When it began, in nanoseconds since the trace began.
+    /// Its beginning, in nanoseconds since the trace began.
     pub start: u64,
-    /// How long it took, in nanoseconds.
+    /// Its duration, in nanoseconds.
     pub duration: u64,
     /// How it ended.
     pub result: CallResult,

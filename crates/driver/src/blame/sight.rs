@@ -1,4 +1,5 @@
-//! What of a failing run here nobody saw, and what its own account tells beside what was watched.
+//! What a failing run here used of the changes: as the system saw it in the suite, as it was watched, as its own account
+//! tells; and what of it nobody saw.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,6 +16,7 @@ use crate::git::clutter::{Clutter, NAMES};
 use crate::git::difference::Difference;
 use crate::git::repository::GitError;
 use crate::lab::session::Session;
+use crate::usage::lookout::Outlook;
 
 /// What Maven and its usual plugins put into a work tree, and editors beside it: the base has its own.
 const BUILT: [&str; 22] = [
@@ -43,6 +45,24 @@ const BUILT: [&str; 22] = [
 ];
 
 impl Session {
+    /// Opens the system's eye on the changes, while the first VM starts.
+    pub(crate) fn look_out(&mut self) {
+        let project = &self.wish.project;
+        // A JVM runs what a build has made of the tree: nobody knows of what it was made.
+        if let (Some(against), Some(_)) = (&self.wish.against, project.python()) {
+            self.outlook = Outlook::begin(project.folder(), against);
+        }
+    }
+
+    /// What was used of the changes when a suspect failed; `None` if nobody looked.
+    pub(super) fn used_at_failure(&self, at: usize) -> Option<Intersection> {
+        let lookout = self.outlook.there()?;
+        let opened = self.suspects[at].opened.as_ref()?;
+        let search_path = self.listed().search_path.as_ref()?;
+        let difference = self.known_difference()?;
+        Some(lookout.intersection(opened, &difference, search_path, &self.rules()))
+    }
+
     /// What a run that has just been made here used of the changes: what was watched, and what stands on the stack of its failure.
     pub(super) fn used_here(&self, at: usize, sides: &Sides, written: &Written) -> Intersection {
         let mut found = self.watched_here(at, sides, written);

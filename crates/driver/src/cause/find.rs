@@ -15,14 +15,15 @@ use crate::protocol::messages::{Command, Name};
 use crate::protocol::state::WirePlace;
 use crate::vm::event::Happening;
 
-/// More pieces than this are not tried.
+/// The most pieces that are tried.
 const MOST_PIECES: usize = 2000;
-/// What a copy of a VM has in common with its original: closed in the one, it stays open in the other.
+/// The kinds of pieces that a copy of a VM shares with its original: closed in one of them, they stay open in the
+/// other.
 const SHARED: [&str; 2] = ["port", "descriptor"];
-/// So many suspects are named.
+/// The most suspects that are named.
 const MOST_SUSPECTS: usize = 10;
 
-/// What a VM collects before it runs tests.
+/// The tests that a VM collects before it runs any.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// Just these tests.
@@ -37,14 +38,14 @@ pub(crate) struct Family {
     pub(crate) culprits: Vec<TestId>,
     pub(crate) tests: Vec<TestId>,
     pub(crate) passes_alone: bool,
-    /// Whether the culprits are files, and their import does it.
+    /// Whether the culprits are files, whose import alone has the effect.
     pub(crate) by_import: bool,
-    /// Where it is seen.
+    /// The collection in which it is seen.
     pub(crate) reach: Reach,
 }
 
 impl Family {
-    /// That of a test which fails after itself.
+    /// The family of a test that fails after itself.
     pub(crate) fn of_own(test: TestId) -> Self {
         Self {
             culprits: vec![test.clone()],
@@ -55,7 +56,7 @@ impl Family {
         }
     }
 
-    /// One with the same culprits and no tests yet.
+    /// A family with the same culprits and no tests yet.
     pub(crate) fn without_tests(&self, reach: Reach) -> Self {
         Self {
             tests: Vec::new(),
@@ -81,15 +82,15 @@ impl Family {
         files.map(|file| file.name().to_owned()).collect()
     }
 
-    /// Whether another one could be part of it.
+    /// Whether another family could be part of this one.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.culprits == other.culprits && self.passes_alone == other.passes_alone
     }
 }
 
 impl Session {
-    /// What of the state that the culprits change makes each of the tests end otherwise than alone, and how that could
-    /// be mended; `None` where it cannot be looked at.
+    /// The causes of the tests, one for each: the part of the state changed by the culprits that makes the test end
+    /// otherwise than alone, and how that could be mended. `None` if the state cannot be examined.
     pub(crate) fn find_causes(&mut self, family: &Family) -> Result<Vec<Option<Cause>>, Halt> {
         let mut causes = self.find_state(family)?;
         if family.passes_alone && !family.by_import {
@@ -98,7 +99,7 @@ impl Session {
         Ok(causes)
     }
 
-    /// The same without what could be done about it.
+    /// The causes of the tests without a way to mend them.
     pub(crate) fn find_state(&mut self, family: &Family) -> Result<Vec<Option<Cause>>, Halt> {
         if !self.wish.project.tells_state() {
             return Ok(vec![None; family.tests.len()]);
@@ -165,7 +166,7 @@ impl Session {
             shown = without_means(shown);
         }
         let suspects: Vec<Piece> = if shown.is_empty() {
-            // Those that cannot be put back first: nothing speaks against them.
+            // The pieces that cannot be put back come first: nothing speaks against them.
             let pieces = scene.pieces.iter().cloned();
             let (helpless, other): (Vec<Piece>, Vec<Piece>) =
                 pieces.partition(|piece| !piece.is_restorable);
@@ -185,8 +186,7 @@ impl Session {
         })
     }
 
-    /// Those of the pieces that make the test end as alone when they are put back, and whether it takes
-    /// all of them.
+    /// The pieces that make the test end as it does alone when they are put back, and whether it takes all of them.
     fn put_back_some(
         &mut self,
         scene: &mut Scene,
@@ -244,7 +244,7 @@ impl Session {
     fn trace_writes(&mut self, family: &Family, keys: Vec<String>) -> Result<Vec<WirePlace>, Halt> {
         let next = &family.tests[0];
         let tests = if self.wish.project.learns_state() {
-            // What was learned of a VM holds for one with the same tests.
+            // The facts about a VM also hold for one with the same tests.
             family.with(&family.tests)
         } else {
             family.with(std::slice::from_ref(next))
@@ -264,7 +264,7 @@ impl Session {
                 Some(_) | None => {}
             }
         }
-        // Paths are told as the user's own while the copy is still there.
+        // Paths are turned into the user's own while the copy is still there.
         let copy = self.place(lane.workspace.as_ref());
         for place in &mut places {
             let inside = place.file.as_deref().map(camino::Utf8Path::new);

@@ -18,7 +18,7 @@ use crate::lab::session::{Halt, Session};
 use crate::lab::start_error::StartError;
 use crate::protocol::messages::Between;
 
-/// So many suggestions are tried for one finding.
+/// The most suggestions that are tried for one finding.
 const MOST_TRIES: usize = 3;
 
 /// A change of a file that may help.
@@ -39,7 +39,7 @@ impl Session {
             .filter(|at| causes[*at].is_some())
             .collect();
         while let Some(first) = open.first().copied() {
-            // What helps one of them may well help all with the same cause.
+            // A change that helps one of them may well help all with the same cause.
             let same = |at: &usize| is_same(causes[*at].as_ref(), causes[first].as_ref());
             let (mut alike, rest): (Vec<usize>, Vec<usize>) = open.into_iter().partition(same);
             open = rest;
@@ -96,7 +96,7 @@ impl Session {
 
     /// Ends of what the culprits leave open.
     fn closings(&self, family: &Family, cause: &Cause) -> Vec<Suggestion> {
-        // What is open can hardly be put back, so suspects count as well.
+        // Open things can hardly be put back, so suspects count as well.
         let pieces = cause.shown.iter().chain(&cause.suspects);
         let mut open = pieces.filter(|shown| KINDS.contains(&shown.piece.kind.as_str()));
         let Some(open) = open.next() else {
@@ -225,8 +225,8 @@ impl Session {
         Ok(helped)
     }
 
-    /// Those of the tests that pass after the culprits in a copy of the project with this change; none
-    /// if a culprit does not pass.
+    /// The tests that pass after the culprits in a copy of the project with this change; none if a culprit does not
+    /// pass.
     fn pass_with(
         &mut self,
         suggestion: &Suggestion,

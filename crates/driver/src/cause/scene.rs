@@ -21,9 +21,9 @@ use crate::lab::start_error::StartError;
 use crate::protocol::messages::Command;
 use crate::vm::event::Happening;
 
-/// So long the runner may take to remember, to compare, or to run tests line by line.
+/// The longest time that the runner may take to remember, to compare, or to run tests line by line.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// So often a scene is tried with nothing put back until it shows what it is to show.
+/// The most tries of a scene with nothing put back, until the test ends there as it does after its culprits.
 const CONTROLS: usize = 8;
 
 /// A VM in which the culprits have run, and what they changed.
@@ -33,12 +33,12 @@ pub(crate) struct Scene {
     surroundings: String,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) unseen: Vec<String>,
-    /// Whether copies of the VM do not show it, so that each try has a VM of its own.
+    /// Whether each try has a VM of its own, because copies of the VM do not show the effect.
     is_exec: bool,
 }
 
 impl Scene {
-    /// Whether it is as it would be if this test were to follow.
+    /// Whether the scene is as it would be if this test came next.
     pub(crate) fn is_for(&self, test: &TestId) -> bool {
         self.surroundings == surroundings(test)
     }
@@ -130,8 +130,8 @@ impl Session {
 
     /// Whether the test ends otherwise than alone in a scene with nothing put back.
     ///
-    /// Threads and child processes do not live on in a copy, and a port stays taken by the original: then
-    /// each try gets a VM of its own. Culprits that do it by chance get several goes.
+    /// Threads and child processes do not live on in a copy, and a port stays taken by the original: then each try
+    /// gets a VM of its own. Culprits that have their effect only by chance get several tries.
     pub(crate) fn check_scene(
         &mut self,
         scene: &mut Scene,
@@ -231,7 +231,8 @@ impl Session {
     }
 }
 
-/// Without a copy of the work tree the files are the user's own: what has changed is told, and never undone.
+/// Marks changed files so that they are reported and never undone: without a copy of the work tree they are the user's
+/// own.
 fn leave_files(pieces: &mut [Piece]) {
     for piece in pieces.iter_mut().filter(|piece| piece.kind == "file") {
         piece.is_restorable = false;

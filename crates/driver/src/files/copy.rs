@@ -6,11 +6,11 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// More than this is not copied.
+/// The most bytes that are copied.
 pub(crate) const MOST_BYTES: u64 = 1 << 30;
 pub(crate) const MOST_FILES: usize = 100_000;
 
-/// How much was copied.
+/// The amount that was copied.
 #[derive(Default)]
 pub(crate) struct Load {
     bytes: u64,

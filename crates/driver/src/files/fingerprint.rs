@@ -1,4 +1,4 @@
-//! What a folder looks like, so that a change shows, and how it is taken away whatever is in it.
+//! The look of a folder, so that a change shows; and the removal of a folder, whatever is in it.
 //!
 //! Tests leave folders that nobody may enter, pipes, sockets and names that are not UTF-8.
 
@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// What a path looks like.
+/// The look of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// A folder. One that was removed and made again has another number.
@@ -58,7 +58,7 @@ impl Look {
 
 /// Looks at a folder and all that is in it, by path from `top`. Caches of bytecode are passed over.
 ///
-/// A folder that may not be entered is opened for good: whoever looks wants to put it back as it was.
+/// A folder that may not be entered is opened, and stays open: the caller wants to put it back as it was.
 pub(crate) fn look_around(
     top: &Path,
     inside: &Path,

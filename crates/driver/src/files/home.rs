@@ -17,7 +17,7 @@ use crate::lab::start_error::StartError;
 use crate::protocol::messages::Worker;
 use crate::vm::event::Happening;
 
-/// Where the project lives, and what experiments are copied from.
+/// The place where the project lives, and from which experiments are copied.
 pub(crate) struct Home {
     /// The user's own project.
     pub(crate) project: Project,
@@ -25,7 +25,7 @@ pub(crate) struct Home {
     original: Option<Original>,
     /// The user's folders from which the project imports.
     import_roots: Vec<Utf8PathBuf>,
-    /// Where the files of the listing VM are.
+    /// The place of the listing VM's files.
     place: Utf8PathBuf,
     /// A workspace that nobody needs any more: to make one as new costs less than a new one.
     spare: Option<Workspace>,
@@ -59,7 +59,7 @@ impl Session {
         self.move_in_before(None);
     }
 
-    /// The same without the files that came after a moment.
+    /// Moves the project into a copy, without the files that came after a moment.
     pub(crate) fn move_in_before(&mut self, until: Option<SystemTime>) {
         let folder = self.home.project.folder();
         // Without git the project is its folder.
@@ -99,7 +99,7 @@ impl Session {
         self.open_lane_in_sight(|_| {})
     }
 
-    /// The same; `prepare` is called with the place of the files before a VM starts there.
+    /// Opens a lane as `open_lane` does; `prepare` is called with the place of the files before a VM starts there.
     pub(crate) fn open_lane_in_sight(
         &mut self,
         mut prepare: impl FnMut(&Utf8Path),
@@ -160,7 +160,7 @@ impl Session {
         Ok(lane)
     }
 
-    /// The same as `open_another_lane`, once it has listed its tests.
+    /// Opens a lane as `open_another_lane` does, and waits until it has listed its tests.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "nobody else works meanwhile"
@@ -219,7 +219,7 @@ impl Session {
         }
     }
 
-    /// The same in a new workspace; the whole suite is collected if these tests cannot be by themselves.
+    /// Opens a lane in a new workspace. The whole suite is collected if these tests cannot be collected by themselves.
     pub(crate) fn open_lane_for(&mut self, tests: &[TestId], reach: Reach) -> Result<Lane, Halt> {
         let workspace = self.new_workspace()?;
         match self.open_lane_in(workspace, tests, reach)? {
@@ -278,7 +278,7 @@ impl Session {
             return self.home.project.clone();
         };
         let root = self.home.root();
-        // What PYTHONPATH names in the work tree, and what was found to come from there.
+        // The folders of the work tree that PYTHONPATH names, and those from which imports were found to come.
         let named = std::env::var("PYTHONPATH").unwrap_or_default();
         let named = named.split(':').map(Utf8PathBuf::from);
         let named = named.map(|folder| folder.canonicalize_utf8().unwrap_or(folder));
@@ -292,13 +292,13 @@ impl Session {
         project.with_temporary(workspace.temporary())
     }
 
-    /// Where the files of a workspace are.
+    /// The place of the files of a workspace.
     pub(crate) fn place(&self, workspace: Option<&Workspace>) -> Utf8PathBuf {
         let root = self.home.root();
         workspace.map_or_else(|| root.to_owned(), |workspace| workspace.files().to_owned())
     }
 
-    /// Where the files of the VM are that listed the tests.
+    /// The place of the files of the VM that listed the tests.
     pub(crate) fn listing_place(&self) -> &Utf8Path {
         &self.home.place
     }
@@ -318,7 +318,7 @@ impl Session {
         trial
     }
 
-    /// What tells one state of the project's files from another; `None` if they were not copied.
+    /// A number that tells one state of the project's files from another; `None` if they were not copied.
     pub(crate) fn fingerprint(&self) -> Option<u64> {
         self.home.original.as_ref()?.fingerprint().ok()
     }
@@ -328,7 +328,7 @@ impl Session {
         let root = self.home.root();
         let pairs = [
             (Some(&*self.home.place), Some(root)),
-            // What stands beside the copy is linked there.
+            // The things beside the copy are linked there.
             (self.home.place.parent(), root.parent()),
         ];
         let mut own = pairs.into_iter().filter_map(|(place, own)| {

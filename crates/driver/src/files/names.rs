@@ -17,18 +17,18 @@ impl Names {
         }
     }
 
-    /// What a test of the copy is called at home.
+    /// The name at home of a test of the copy.
     pub(crate) fn at_home(&self, test: &TestId) -> TestId {
         renamed(test, &self.copy, &self.home)
     }
 
-    /// What a test is called in the copy.
+    /// The name of a test in the copy.
     pub(crate) fn in_copy(&self, test: &TestId) -> TestId {
         renamed(test, &self.home, &self.copy)
     }
 }
 
-/// A test with another path in its parameters: the file and the function before them are told from the root.
+/// A test with another path in its parameters: the file and the function before them are relative to the root.
 fn renamed(test: &TestId, from: &str, to: &str) -> TestId {
     let name = test.name();
     let Some((function, parameters)) = name.split_once('[') else {

@@ -16,7 +16,7 @@ pub(crate) struct Alarm {
 
 #[cfg(target_os = "linux")]
 impl Alarm {
-    /// Sets it; `None` if the system has no room for so many folders.
+    /// Sets an alarm on these folders; `None` if the system cannot watch so many.
     pub(crate) fn set(folders: impl Iterator<Item = PathBuf>) -> Option<Self> {
         use nix::sys::inotify::{InitFlags, Inotify};
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
@@ -84,7 +84,7 @@ impl Alarm {
 
 #[cfg(not(target_os = "linux"))]
 impl Alarm {
-    /// There is none here.
+    /// No alarm: there is none on this system.
     pub(crate) fn set(_: impl Iterator<Item = PathBuf>) -> Option<Self> {
         None
     }

@@ -1,9 +1,9 @@
-//! What stands beside a work tree, as links beside a copy of it.
+//! The neighbours of a work tree, as links beside a copy of it.
 //!
 //! A project reaches out of itself: it reads `../shared.cfg`, imports from `../common`, or asks for the name of its
-//! own folder. So a copy has the name of its original and a folder to itself, in which links lead to the
-//! siblings of the original. Only tests follow them: whoever removes, restores or looks at such a folder takes a
-//! link for a link. What is further away (`../../x`) is not found from a copy.
+//! own folder. So a copy has the name of its original and a folder to itself, in which links lead to the siblings of
+//! the original. Only tests follow these links: code of ours that removes, restores or looks at such a folder takes a
+//! link for a link. Files further away (`../../x`) are not found from a copy.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry};
@@ -14,17 +14,17 @@ use std::time::SystemTime;
 
 use crate::files::copy::is_made_after;
 
-/// More than this are not linked.
+/// The most neighbours that are linked.
 const MOST: usize = 2_000;
 
-/// How all our scratch folders begin.
+/// The beginning of the names of all our scratch folders.
 const OURS: &str = "unflake-";
 
-/// What stands beside a work tree, by name.
+/// The neighbours of a work tree, by name.
 #[derive(Debug)]
 pub(crate) struct Siblings(Vec<(OsString, Target)>);
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
     /// To the sibling itself.
@@ -35,10 +35,10 @@ enum Target {
 }
 
 impl Siblings {
-    /// Those of a work tree that did not come after `until`. What stands in `/` is found by absolute paths.
+    /// The neighbours of a work tree that did not come after `until`. Those in `/` are found by absolute paths.
     pub(crate) fn of(root: &Path, until: Option<SystemTime>) -> Self {
         let parent = root.parent().filter(|parent| parent.parent().is_some());
-        // Whoever may not list the folder can have but guessed their names.
+        // If the folder may not be listed, a project can only have guessed their names.
         let entries = parent
             .into_iter()
             .filter_map(|parent| fs::read_dir(parent).ok());

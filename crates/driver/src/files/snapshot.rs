@@ -23,9 +23,10 @@ const MOST_BYTES: u64 = 1 << 30;
 pub struct FileState {
     /// The digest of its content, or of where it leads if it is a link.
     pub digest: [u8; 32],
-    /// How many bytes it had.
+    /// Its size in bytes.
     pub size: u64,
-    /// When anything about it last changed, in nanoseconds since 1970: the system's own time, that nobody sets back.
+    /// The last time that anything about it changed, in nanoseconds since 1970: the system's own time, which nobody
+    /// can set back.
     pub changed: i64,
 }
 
@@ -35,9 +36,9 @@ pub type States = BTreeMap<String, FileState>;
 /// The files of a folder when a run began.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// Those that nobody has written since.
+    /// The files that nobody has written since.
     pub files: States,
-    /// Those that were written since, before they could be read.
+    /// The files that were written since, before they could be read.
     rewritten: BTreeSet<String>,
 }
 
@@ -63,7 +64,7 @@ impl Snapshot {
         Some(walk.found)
     }
 
-    /// What differs from earlier files. A file that came since and that a run has left there is no difference.
+    /// The differences from earlier files. A file that came since, and that a run left there, is no difference.
     pub fn since(&self, then: &States, root: &Utf8Path, clutter: &Clutter) -> Vec<ChangedFile> {
         let names = self.files.keys().chain(&self.rewritten).chain(then.keys());
         let names: BTreeSet<&String> = names.collect();

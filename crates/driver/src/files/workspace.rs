@@ -125,7 +125,7 @@ impl Original {
         let path = TempDir::with_prefix(self.prefix())?.keep();
         let path = path.canonicalize()?;
         let path = Utf8PathBuf::try_from(path).map_err(io::Error::other)?;
-        // From here on whatever happens removes the folder.
+        // From here on the folder is removed, whatever happens.
         // A folder of the same name: it can be that of a package.
         let part = Path::new("files").join(self.root.file_name().unwrap_or("root"));
         let files = path.as_std_path().join(&part);
@@ -155,8 +155,8 @@ impl Original {
         Ok(workspace)
     }
 
-    /// A copy of a checkout of the base lies in a folder like that of the checkout: whoever reads its path sees which
-    /// of the two sides it is.
+    /// The beginning of the folder's name. A copy of a checkout of the base lies in a folder like that of the
+    /// checkout: its path shows which of the two sides it is.
     fn prefix(&self) -> &'static str {
         let around = self.root.parent().and_then(Utf8Path::file_name);
         let is_base = around.is_some_and(|name| name.starts_with(worktree::PREFIX));
@@ -167,7 +167,7 @@ impl Original {
         }
     }
 
-    /// What tells these files from others: their paths, sizes and times.
+    /// A number that tells these files from others: by their paths, sizes and times.
     pub(crate) fn fingerprint(&self) -> io::Result<u64> {
         let mut found = BTreeMap::new();
         look_around(self.folder.path(), Path::new("files"), &mut found)?;
@@ -190,23 +190,23 @@ impl Original {
 pub(crate) struct Workspace {
     path: Utf8PathBuf,
     files: Utf8PathBuf,
-    /// Where the copy is below `path`.
+    /// The place of the copy below `path`.
     part: PathBuf,
     original: PathBuf,
-    /// What was there when it was made, by path.
+    /// The look of each path when the workspace was made.
     new: BTreeMap<PathBuf, Look>,
-    /// What was there when it was marked, by path.
+    /// The look of each path when the workspace was marked.
     marked: BTreeMap<PathBuf, Look>,
     alarm: Option<Alarm>,
 }
 
-/// What `Workspace::restore` has undone.
+/// The changes that `Workspace::restore` has undone.
 #[derive(Debug, Default)]
 pub(crate) struct Restored {
     /// The paths that were not as marked, from the work tree's root; those in the temporary folder are
     /// left out.
     pub(crate) changed: Vec<String>,
-    /// Whether a folder had to be made anew: whoever works in it works in one that is gone.
+    /// Whether a folder had to be made anew: a process that works in the old one works in a folder that is gone.
     pub(crate) is_rebuilt: bool,
 }
 

@@ -62,19 +62,19 @@ pub struct Project {
     pub folder: Utf8PathBuf,
     /// The user's arguments for Maven.
     pub args: Vec<String>,
-    /// How Surefire starts the JVM of its tests.
+    /// The way in which Surefire starts the JVM of its tests.
     pub module: Arc<Module>,
     /// The folder that the module was moved from, and where it is now.
     pub moved: Option<(Utf8PathBuf, Utf8PathBuf)>,
-    /// Where its VMs put temporary files, if not in the usual place.
+    /// The folder for temporary files of its VMs, if not the usual one.
     pub temporary: Option<Utf8PathBuf>,
-    /// Where the runner reads how the tests are started, if not beside itself.
+    /// The file in which the runner reads how the tests are started, if not beside itself.
     pub record: Option<Utf8PathBuf>,
     /// The tests whose classes are run; all, if there are none.
     pub only: Vec<TestId>,
-    /// Whether its fresh VMs write down the classes that they load.
+    /// Whether its fresh VMs record the classes that they load.
     pub lists_classes: bool,
-    /// What is looked for in its VMs.
+    /// The facts that are looked for in its VMs.
     pub looking: Looking,
 }
 
@@ -107,7 +107,7 @@ impl Project {
             skipped: Vec::new(),
             selecting: None,
         })?;
-        // Where the runner finds what it must know, which is not what it is in the work tree.
+        // The runner's facts stand here: they differ from those in the work tree.
         let record = cache.join("module.json");
         std::fs::write(&record, &module.text).map_err(|source| CaptureError::Keep {
             folder: cache.to_owned(),
@@ -295,8 +295,8 @@ fn wishes(start: &Command) -> (bool, bool, bool) {
 /// Linux takes no argument of 128 KiB.
 const LONGEST_ARGUMENT: usize = 120_000;
 
-/// What makes a JVM start quickly that runs one test and ends. The collector is that of the suite's JVM: with
-/// another one, less of the same heap can be used.
+/// The options with which a JVM that runs one test and ends starts quickly. The collector is that of the suite's JVM:
+/// with another one, less of the same heap can be used.
 const QUICK_START: [&str; 2] = ["-Xshare:auto", "-XX:TieredStopAtLevel=1"];
 
 /// A text as one word of an argument file.

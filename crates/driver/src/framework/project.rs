@@ -12,7 +12,7 @@ use crate::framework::pytest;
 use crate::framework::pytest::Setup;
 use crate::protocol::messages::{Collected, Command};
 
-/// Where a test stands: what two versions of it may have in common under different ids.
+/// The place of a test: two versions of it may share it and have different ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Its source, as a whole path.
@@ -39,7 +39,7 @@ impl Project {
         }
     }
 
-    /// What starts the tests, as messages call it.
+    /// The name of what starts the tests, in messages.
     pub fn framework(&self) -> &'static str {
         match self {
             Self::Pytest(_) => "pytest",
@@ -71,7 +71,7 @@ impl Project {
         }
     }
 
-    /// Where a test stands, if the folder that ids begin in is `root`; `None` if its id does not say it.
+    /// The place of a test, if ids begin in the folder `root`; `None` if its id does not say it.
     pub(crate) fn place_of(&self, test: &TestId, root: &Utf8Path) -> Option<Place> {
         match self {
             Self::Pytest(_) => pytest::names::place_of(test, root),
@@ -87,7 +87,7 @@ impl Project {
         }
     }
 
-    /// What a function among the frames of a test is called where the test has another id; `None` if it is not the
+    /// The name of a function among the frames of a test, where the test has another id; `None` if it is not the
     /// test's own.
     pub(crate) fn in_frames(&self, frame: &str, old: &TestId, new: &TestId) -> Option<String> {
         match self {
@@ -104,7 +104,7 @@ impl Project {
         }
     }
 
-    /// What tells one way to start its tests from another.
+    /// The facts that tell one way to start its tests from another.
     pub(crate) fn subject(&self) -> (Utf8PathBuf, String, Vec<String>) {
         match self {
             Self::Pytest(one) => (one.folder.clone(), one.python.to_string(), one.args.clone()),
@@ -116,7 +116,7 @@ impl Project {
         }
     }
 
-    /// Whether the tests of a file run together, so that they are told together.
+    /// Whether the tests of a file run together, so that they are reported together.
     pub(crate) fn runs_by_class(&self) -> bool {
         matches!(self, Self::Maven(_))
     }
@@ -133,20 +133,20 @@ impl Project {
         }
     }
 
-    /// Whether its runner can say what of the state changed, and put it back.
+    /// Whether its runner can report changes of the state, and undo them.
     pub(crate) fn tells_state(&self) -> bool {
         match self {
             Self::Pytest(_) | Self::Maven(_) => true,
         }
     }
 
-    /// Whether its runner sees the state from the first use of a class on only, so that a VM must have shown
-    /// which classes are used before another one can compare them.
+    /// Whether its runner sees the state only from the first use of a class on: a VM must have shown which classes are
+    /// used before another one can compare them.
     pub(crate) fn learns_state(&self) -> bool {
         matches!(self, Self::Maven(_))
     }
 
-    /// Whether its runner can write down the calls of its code.
+    /// Whether its runner can record the calls of its code.
     pub fn can_trace(&self) -> bool {
         matches!(self, Self::Pytest(_))
     }
@@ -164,7 +164,7 @@ impl Project {
         matches!(self, Self::Pytest(_))
     }
 
-    /// Whether what a run used says which test of an order had ended by then.
+    /// Whether the record of what a run used also tells which tests of an order had ended by then.
     pub(crate) fn tells_tests_apart(&self) -> bool {
         match self {
             Self::Pytest(_) => true,
@@ -172,7 +172,7 @@ impl Project {
         }
     }
 
-    /// Whether a VM that writes down what it uses is as fast as any other.
+    /// Whether a VM that records what it uses is as fast as any other.
     pub(crate) fn is_watched_for_nothing(&self) -> bool {
         match self {
             Self::Pytest(_) => false,
@@ -210,7 +210,7 @@ impl Project {
         }
     }
 
-    /// Whether fresh VMs write down the classes that they load, for the archive.
+    /// Sets whether fresh VMs record the classes that they load, for the archive.
     pub(crate) fn list_classes(&mut self, lists_classes: bool) {
         match self {
             Self::Pytest(_) => {}
@@ -218,7 +218,7 @@ impl Project {
         }
     }
 
-    /// What is looked for in the VMs that are started from now on.
+    /// Sets the facts that are looked for in VMs which start from now on.
     pub(crate) fn look_for(&mut self, looking: Looking) {
         match self {
             Self::Pytest(_) => {}
@@ -271,7 +271,7 @@ impl Project {
         }
     }
 
-    /// The same without the user's paths and ids that are not there, for the checkout of another revision.
+    /// The project without the user's paths and ids that do not exist, for the checkout of another revision.
     pub(crate) fn with_paths_that_exist(self, suite: &Collected) -> Self {
         match self {
             Self::Pytest(mut project) => {
@@ -286,7 +286,7 @@ impl Project {
         }
     }
 
-    /// The same with another seed of hashes, where the language has one.
+    /// The project with another seed of hashes, if the language has one.
     pub(crate) fn with_other_seed(self, number: usize) -> Self {
         match self {
             Self::Pytest(mut project) => {
@@ -297,7 +297,7 @@ impl Project {
         }
     }
 
-    /// The same with one test only, or with those of its class where the framework runs classes.
+    /// The project with one test only, or with those of its class if the framework runs classes.
     #[must_use]
     pub fn only(self, test: &TestId) -> Self {
         match self {
@@ -312,7 +312,7 @@ impl Project {
         }
     }
 
-    /// The same with a place of its own for temporary files.
+    /// The project with its own place for temporary files.
     pub(crate) fn with_temporary(self, temporary: Utf8PathBuf) -> Self {
         let temporary = Some(temporary);
         match self {

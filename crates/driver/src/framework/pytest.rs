@@ -84,7 +84,7 @@ pub struct Project {
     pub args: Vec<String>,
     /// Folders from which it imports before all others: none, unless the project was moved.
     pub import_first: Vec<Utf8PathBuf>,
-    /// Where its VMs put temporary files, if not in the usual place.
+    /// The folder for temporary files of its VMs, if not the usual one.
     pub temporary: Option<Utf8PathBuf>,
     /// The seed of hashes in all its VMs.
     pub hash_seed: HashSeed,
@@ -104,7 +104,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// The same in another place.
+    /// The project in another place.
     pub(crate) fn moved(&self, from: &Utf8Path, to: &Utf8Path) -> Self {
         let config_file = self.config_file.as_deref();
         Self {
@@ -199,7 +199,7 @@ impl Project {
         }
     }
 
-    /// The same with another interpreter, if there is one.
+    /// The project with another interpreter, if one is given.
     pub(crate) fn with_python(self, python: Option<Utf8PathBuf>) -> Self {
         Self {
             python: python.unwrap_or(self.python),

@@ -1,5 +1,5 @@
-//! Which commit the work tree is compared with. It is only looked for in what the clone holds: nothing
-//! is fetched, but the command that would fetch it is part of the error.
+//! The commit with which the work tree is compared. It is searched only in what the clone holds: nothing is fetched,
+//! but the error contains the command that would fetch it.
 
 use crate::git::ci_push::Standing;
 use crate::git::clutter::Clutter;
@@ -15,7 +15,7 @@ pub struct Base {
     pub commit: String,
     /// Why it is this one.
     pub source: BaseSource,
-    /// What was looked for: a revision as the user or the CI gave it, or a branch like `origin/main`.
+    /// The revision that was looked for, as the user or the CI gave it, or a branch like `origin/main`.
     pub wanted: String,
 }
 
@@ -45,14 +45,14 @@ pub enum BaseSource {
     Before {
         /// The variable that names it.
         variable: &'static str,
-        /// What the CI says about it.
+        /// The CI's statement about it.
         standing: Standing,
     },
     /// HEAD is on the default branch: it is the last commit before it that is known to have been run.
     Tested,
     /// HEAD is on the default branch, and no more is known: it is the commit before it.
     Parent,
-    /// There is none before HEAD: what is not committed is all that can have changed.
+    /// There is no commit before HEAD: only uncommitted files can have changed.
     First,
 }
 
@@ -65,13 +65,13 @@ pub enum BaseError {
     /// There is no such commit.
     #[error("there is no commit `{wanted}` in this repository")]
     Unknown {
-        /// What was looked for.
+        /// The revision that was looked for.
         wanted: String,
     },
     /// The clone has no such commit; the remote may have it.
     #[error("this clone does not hold `{wanted}`")]
     Absent {
-        /// What was looked for.
+        /// The revision that was looked for.
         wanted: String,
         /// The command that fetches it, word by word.
         fetch: Vec<String>,
@@ -79,7 +79,7 @@ pub enum BaseError {
     /// The history of the clone ends before the base.
     #[error("this clone is shallow and does not reach back to the base (`{wanted}`)")]
     Shallow {
-        /// What was looked for.
+        /// The revision that was looked for.
         wanted: String,
         /// The command that fetches what is missing, word by word.
         fetch: Vec<String>,
@@ -108,7 +108,7 @@ pub enum BaseError {
     NoCommits,
 }
 
-/// What is known about the base before git is asked.
+/// The known facts about the base before git is asked.
 pub struct Hints<'a> {
     /// The base, if the user names it.
     pub given: Option<&'a str>,
@@ -116,7 +116,7 @@ pub struct Hints<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// Whether a commit is known to have been run on a clean tree.
     pub tested: &'a dyn Fn(&str) -> bool,
-    /// What lies in the work tree and is no change.
+    /// The files in the work tree that are no change.
     pub clutter: &'a Clutter,
 }
 
@@ -147,7 +147,7 @@ pub fn find_base(repository: &Repository, hints: &Hints<'_>) -> Result<Base, Bas
     search.on_default(&head, branch.as_deref())
 }
 
-/// What is asked, and of whom.
+/// The search for the base: the revisions of a repository, and the hints about it.
 pub(super) struct Search<'a> {
     pub(super) revisions: Revisions<'a>,
     pub(super) hints: &'a Hints<'a>,
@@ -282,7 +282,7 @@ mod tests {
             Scratch::clone_of(&self.scratch, options)
         }
 
-        /// What a CI checks out of a pull request: its merge, alone and on no branch.
+        /// A CI's checkout of a pull request: its merge, alone and on no branch.
         fn checkout_of_merge(&self) -> Scratch {
             let scratch = Scratch::new();
             let url = format!("file://{}", self.scratch.root);
@@ -759,7 +759,7 @@ mod tests {
         let (scratch, first) = trunk();
         let expected = left(&first, Some("feature"), "trunk");
         assert_eq!(find(&scratch, None).unwrap(), expected);
-        // What a fetch by address leaves: copies of both, and no remote.
+        // A fetch by address leaves copies of both, and no remote.
         for name in ["trunk", "feature"] {
             scratch.git(&["update-ref", &format!("refs/remotes/origin/{name}"), name]);
         }
@@ -992,7 +992,7 @@ mod tests {
         assert_eq!(tested(&scratch, &|commit| commit == first), expected);
         // HEAD itself is not before HEAD, and the nearest goes first.
         assert_eq!(tested(&scratch, &|_| true).commit, server.main[1]);
-        // What came by a merge was never the branch.
+        // A commit that came by a merge was never on the branch.
         scratch.git(&["checkout", "--quiet", "--detach", "origin/main"]);
         scratch.git(&["merge", "--quiet", "--no-edit", "origin/feature"]);
         scratch.git(&["push", "--quiet", "origin", "HEAD:refs/heads/next"]);

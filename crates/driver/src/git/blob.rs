@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use crate::git::repository::{GitError, Repository, Running};
 
-/// How many paths one git takes as arguments: far below what any system allows.
+/// The most paths that one git gets as arguments: far below the limit of any system.
 const AT_ONCE: usize = 256;
 
 /// The content of a file at a commit; `None` if there is no file of that path. The content of a

@@ -6,12 +6,12 @@ use crate::git::ci_push;
 use crate::git::revisions::Branch;
 use crate::git::unfetched::{apart, missing, missing_branch, missing_default};
 
-/// How many commits before HEAD are looked up in the history.
+/// The number of commits before HEAD that are looked up in the history.
 const LOOKED_UP: u32 = 50;
 
 impl Search<'_> {
-    /// Where HEAD left the branch that it is stacked on, or the default branch; `None` on the default branch, and on
-    /// the only one there is.
+    /// The commit where HEAD left the branch that it is stacked on, or the default branch; `None` on the default
+    /// branch, and on the only branch there is.
     pub(super) fn left(&self, head: &str, branch: Option<&str>) -> Result<Option<Base>, BaseError> {
         let default = self.default_branch()?;
         let is_default = default.as_ref().is_some_and(|it| Some(&*it.name) == branch);
@@ -36,7 +36,7 @@ impl Search<'_> {
         }
     }
 
-    /// Where HEAD left the only other branch; `None` on the only branch there is.
+    /// The commit where HEAD left the only other branch; `None` on the only branch there is.
     fn left_other(&self, head: &str, branch: Option<&str>) -> Result<Option<Base>, BaseError> {
         let mut others = self.revisions.branches_but(branch)?;
         let only = if others.len() == 1 {
@@ -48,7 +48,7 @@ impl Search<'_> {
             match self.revisions.merge_base(head, &other.tip)? {
                 Some(commit) if commit != head => return Ok(Some(left(commit, branch, other))),
                 Some(_) if branch.is_none() => return Ok(None),
-                // Which of the two began at the other is not known.
+                // It is not known which of the two began at the other.
                 Some(_) | None => others.push(other),
             }
         }
@@ -75,7 +75,7 @@ impl Search<'_> {
         Ok(self.revisions.usual_default()?)
     }
 
-    /// Where a branch left the one that it tracks; `None` if that is a copy of it.
+    /// The commit where a branch left the one that it tracks; `None` if that is a copy of it.
     fn stacked(&self, head: &str, branch: &str) -> Result<Option<Base>, BaseError> {
         let Some(upstream) = self.revisions.upstream(branch)? else {
             return Ok(None);
@@ -131,7 +131,7 @@ impl Search<'_> {
         self.parent(head)
     }
 
-    /// Where the default branch left its copy on the remote; `None` if all commits are there.
+    /// The commit where the default branch left its copy on the remote; `None` if all commits are there.
     fn unpushed(&self, head: &str, branch: &str) -> Result<Option<Base>, BaseError> {
         let upstream = self.revisions.upstream(branch)?;
         let mut copy = upstream.filter(|upstream| upstream.name == branch);

@@ -1,5 +1,5 @@
-//! What differs between a commit and the work tree, by git's own diff. What the differences mean for
-//! a test is decided elsewhere.
+//! The differences between a commit and the work tree, by git's own diff. Their meaning for a test is decided
+//! elsewhere.
 //!
 //! Git does not look at files that are marked `assume-unchanged` or `skip-worktree` (a sparse checkout
 //! marks all that it leaves out): it takes the index's version for the work tree's. So do we, and a
@@ -38,7 +38,7 @@ const DIFF: [&str; 15] = [
 
 /// A submodule with changes of its own counts, whatever `.gitmodules` says.
 const ALL_OF_SUBMODULES: &str = "--ignore-submodules=none";
-/// The same, except for files in it that it does not track.
+/// The option of git's diff that ignores untracked files in submodules.
 const TRACKED_IN_SUBMODULES: &str = "--ignore-submodules=untracked";
 
 /// Files that git neither tracks nor ignores.
@@ -47,7 +47,7 @@ const UNTRACKED: [&str; 4] = ["ls-files", "-z", "--others", "--exclude-standard"
 /// The mode of a repository inside a repository.
 const SUBMODULE: &str = "160000";
 
-/// How many bytes git looks at to tell text from the rest.
+/// The number of bytes that git reads to tell text from the rest.
 const LOOKED_AT: usize = 8000;
 
 /// All files that differ between a commit and the work tree, by path: staged or not, and untracked
@@ -78,7 +78,7 @@ pub fn changes_since(
     }
     let mut sieve = Sieve::new(clutter, repository.root());
     for path in untracked(repository)? {
-        // What the commit tracks is the user's, even if the index no longer has it.
+        // Files that the commit tracks are the user's, even if the index no longer has them.
         if !files.contains_key(&path) && !sieve.keeps(&path) {
             continue;
         }
@@ -104,7 +104,7 @@ pub(crate) fn left_behind(
     Ok(left.collect())
 }
 
-/// What makes a work tree another than its HEAD.
+/// The differences between a work tree and its HEAD.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dirt {
     /// Whether a file that git knows differs.
@@ -114,7 +114,7 @@ pub struct Dirt {
 }
 
 impl Dirt {
-    /// What there is now, by the same measure as [`changes_since`].
+    /// The differences that there are now, found in the same way as by [`changes_since`].
     pub fn find(repository: &Repository, clutter: &Clutter) -> Result<Self, GitError> {
         let mut is_tracked = false;
         for (name, entry) in diff(repository, "HEAD", ALL_OF_SUBMODULES)? {
@@ -128,8 +128,8 @@ impl Dirt {
         })
     }
 
-    /// Whether there is any, but for what the run has written itself since then. A source that was there before is the
-    /// user's, whoever has written it since.
+    /// Whether there is any difference, apart from what the run itself has written since then. A source that was there
+    /// before is the user's, whoever has written it since.
     pub fn is_any(&self, repository: &Repository, clutter: &Clutter) -> bool {
         let is_rewritten = |path: &String| {
             let file = repository.root().join(path);
@@ -215,7 +215,7 @@ fn look_at(root: &Utf8Path, name: &str) -> Option<ChangedFile> {
     })
 }
 
-/// How many lines git would show of a file; none of a binary one.
+/// The number of lines that git would show of a file; 0 for a binary one.
 fn count_lines(path: &Utf8Path) -> io::Result<u32> {
     if fs::symlink_metadata(path)?.is_symlink() {
         // To git a link is a text of one line: where it points.

@@ -1,4 +1,4 @@
-//! What a CI's variables say about the branch that it builds: which commit was there before, and which branch
+//! The statements of a CI's variables about the branch that it builds: which commit was there before, and which branch
 //! of the repository is the default one.
 
 use std::fs;
@@ -13,13 +13,13 @@ use Standing::{Built, Passed, Pushed};
 pub(crate) struct Before {
     /// The variable that says so.
     pub(crate) variable: &'static str,
-    /// What the CI says about it.
+    /// The CI's statement about it.
     pub(crate) standing: Standing,
     /// Its hash, perhaps a short one.
     pub(crate) commit: String,
 }
 
-/// What a CI says about an earlier commit.
+/// A CI's statement about an earlier commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The branch was there before the push.
@@ -30,7 +30,7 @@ pub enum Standing {
     Passed,
 }
 
-/// How a variable names a commit.
+/// The form in which a variable names a commit.
 enum Form {
     /// By its hash.
     Commit,
@@ -101,7 +101,7 @@ pub(crate) fn default_branch(variable: &dyn Fn(&str) -> Option<String>) -> Optio
     })
 }
 
-/// What happened, as GitHub writes it down. A file that cannot be read says as little as none.
+/// The event, as GitHub writes it down. A file that cannot be read counts as no event.
 fn read_event(path: &str) -> Option<Value> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }

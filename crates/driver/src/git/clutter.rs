@@ -1,7 +1,7 @@
-//! What lies in a work tree and is no change of the user's, though git does not ignore it: virtual
-//! environments, caches, settings of an editor, the reports of this run, and what the run itself wrote.
+//! Files in a work tree that are no change of the user's, though git does not ignore them: virtual environments,
+//! caches, settings of an editor, the reports of this run, and what the run itself wrote.
 //!
-//! Names count only for files that git does not track: who commits such a file means it.
+//! Names count only for files that git does not track: a user who commits such a file wants it to count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -81,16 +81,16 @@ const WRITTEN: [&str; 33] = [
     "yaml",
 ];
 
-/// What this run and earlier ones add to a work tree. By default that is nothing.
+/// The files that this run and earlier ones add to a work tree. By default there are none.
 #[derive(Clone, Debug, Default)]
 pub struct Clutter {
-    /// By their paths in the work tree.
+    /// The reports, by their paths in the work tree.
     reports: BTreeSet<String>,
     run_began: Option<SystemTime>,
     left: Vec<Leftover>,
 }
 
-/// What an earlier run left behind in a work tree: untracked files that last changed between two times.
+/// Files that an earlier run left behind in a work tree: untracked files that last changed between two times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// The one file, by its path in the work tree; `None` for whatever is no source and no settings.
@@ -116,19 +116,19 @@ impl Clutter {
         }
     }
 
-    /// The same, with what earlier runs left behind.
+    /// This clutter, with what earlier runs left behind.
     #[must_use]
     pub fn with(self, left: Vec<Leftover>) -> Self {
         Self { left, ..self }
     }
 
-    /// The same without that.
+    /// This clutter, without what earlier runs left behind.
     pub(crate) fn of_this_run(&self) -> Self {
         self.clone().with(Vec::new())
     }
 
-    /// What is left behind by the run that this is the clutter of, and that ended at a time: what was written meanwhile,
-    /// and its reports, as they are in the work tree at `root` now.
+    /// The files that this run has left behind when it ended at `ended`: what was written meanwhile, and its reports,
+    /// as they are in the work tree at `root` now.
     pub fn left_behind(&self, root: &Utf8Path, ended: SystemTime) -> Vec<Leftover> {
         let window = self.run_began.map(|first| Leftover {
             path: None,
@@ -194,7 +194,7 @@ impl Clutter {
 pub(crate) struct Sieve<'a> {
     clutter: &'a Clutter,
     root: &'a Utf8Path,
-    /// Whether a folder is clutter, as far as somebody asked.
+    /// The answers so far: whether a folder is clutter.
     folders: BTreeMap<Utf8PathBuf, bool>,
 }
 
@@ -264,7 +264,7 @@ pub(crate) fn is_written_by_people(path: &str) -> bool {
     WRITTEN.contains(&extension) || rules.is_always(path) || rules.shapes_environment(path)
 }
 
-/// When anything about a file last changed, its name and its owner included.
+/// The last time that anything about a file changed, its name and its owner included.
 pub(crate) fn changed(file: &Metadata) -> SystemTime {
     let seconds = u64::try_from(file.ctime()).unwrap_or_default();
     let nanoseconds = u32::try_from(file.ctime_nsec()).unwrap_or_default();
@@ -318,7 +318,7 @@ mod tests {
             changes(&scratch, &clutter),
             ["added new.py", "added pom.xml"]
         );
-        // What was written outside of the run is a person's, whatever its times pretend.
+        // A file that was written outside of the run is a person's, whatever its times pretend.
         let over: Vec<Leftover> = left
             .into_iter()
             .map(|left| Leftover {

@@ -1,4 +1,4 @@
-//! What differs between the base and the work tree, read once in a run.
+//! The differences between the base and the work tree, read once in a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -25,28 +25,28 @@ use crate::git::ci_push::Standing;
 use crate::git::clutter::Clutter;
 use crate::git::repository::{GitError, Repository};
 
-/// What the user wants to know about the latest changes.
+/// The user's wishes about the latest changes.
 #[derive(Clone, Debug)]
 pub struct Against {
     /// The base, if the user names it.
     pub base: Option<String>,
-    /// What is known about changes without looking at any run.
+    /// What is known about changes before any run is looked at.
     pub rules: Rules,
     /// Whether tests are run at the base.
     pub check_base: CheckBase,
     /// Whether the user asked for it, so that it must work or be an error.
     pub is_required: bool,
-    /// How long it may take to find out whose failures these are; `None` leaves it to the suite's own time.
+    /// The longest time for finding out whose failures these are; `None` makes it depend on the suite's own time.
     pub budget: Option<Duration>,
     /// A command that makes the checkout of the base ready to run.
     pub setup: Option<String>,
-    /// What is known of earlier runs.
+    /// The known facts of earlier runs.
     pub memory: Option<Memory>,
-    /// Which commits are known to have been run.
+    /// The commits that are known to have been tested.
     pub tested: Option<Tested>,
     /// Reports that the run reads or writes: they are no changes.
     pub reports: Vec<Utf8PathBuf>,
-    /// When the run began: untracked files that were written later are its own, and no changes.
+    /// The beginning of the run: untracked files that were written later are its own, and no changes.
     pub run_began: Option<SystemTime>,
     /// Who else reads the work tree as the run begins.
     pub readers: Option<Readers>,
@@ -66,7 +66,7 @@ impl Readers {
     /// Waits until they are done.
     pub(crate) fn wait(&self) {
         if let Ok(receiver) = self.0.lock() {
-            // Nothing is ever sent: this is the end of who would.
+            // Nothing is ever sent: the channel ends when its sender is gone.
             let Err(RecvError) = receiver.recv();
         }
     }
@@ -92,11 +92,11 @@ pub enum CheckBase {
     Never,
 }
 
-/// What differs between the base and the work tree.
+/// The differences between the base and the work tree.
 pub(crate) struct Difference {
-    /// The folder that paths are told from.
+    /// The folder to which paths are relative.
     pub(crate) root: Utf8PathBuf,
-    /// Where the base is kept; `None` where only the digests of its files are known.
+    /// The place where git keeps the base; `None` if only the digests of its files are known.
     pub(crate) git: Option<Kept>,
     /// The tests of the run that the digests are of, in their order, and whether they passed.
     pub(crate) tests: Vec<(TestId, bool)>,
@@ -104,11 +104,11 @@ pub(crate) struct Difference {
     pub(crate) changes: Vec<Change>,
     /// The files that git knows in the work tree, new ones included.
     pub(crate) known: BTreeSet<String>,
-    /// Where no git tells: the files that earlier runs left, which are neither known nor changes.
+    /// The files that earlier runs left, if there is no git to tell: they are neither known nor changes.
     pub(crate) left: BTreeSet<String>,
     /// The old paths of files that git sees as moved, by their new ones.
     pub(crate) moved: BTreeMap<String, String>,
-    /// Those among them that git is told not to look at, by `assume-unchanged` or `skip-worktree`.
+    /// The files among them that git is told not to look at, by `assume-unchanged` or `skip-worktree`.
     pub(crate) hidden: BTreeSet<String>,
 }
 
@@ -133,7 +133,7 @@ pub enum DifferenceError {
     /// There is no repository.
     #[error("{folder} is not in a git work tree")]
     NoRepository {
-        /// Where we looked.
+        /// The folder in which we looked.
         folder: Utf8PathBuf,
     },
 }
@@ -160,7 +160,7 @@ impl DifferenceError {
     }
 }
 
-/// Where the sources of changed files are read.
+/// The place where the sources of changed files are read.
 pub(crate) struct Workshop<'a> {
     /// The project's interpreter; without one each changed file is a whole.
     pub(crate) python: Option<&'a Utf8Path>,
@@ -181,7 +181,7 @@ impl Difference {
         Self::describe(repository, base, files, workshop)
     }
 
-    /// The same before anything runs, if something differs, and only what the system's own eye can follow.
+    /// The differences before anything runs, if there are any, and only those that the system itself can watch.
     pub(crate) fn read_ahead(
         repository: Repository,
         against: &Against,
@@ -243,7 +243,8 @@ impl Difference {
 }
 
 impl From<LastPass> for Difference {
-    /// What differs from the last run that passed. Nobody knows what was in the files, so that each is a whole.
+    /// The differences from the last run that passed. Nobody knows what was in its files, so each file counts as a
+    /// whole.
     fn from(last: LastPass) -> Self {
         let folders = last
             .known_then
@@ -290,7 +291,7 @@ pub fn choose_base(repository: &Repository, against: &Against) -> Result<Base, B
     find_base(repository, &hints)
 }
 
-/// Which commit the base is, and why, in words.
+/// The base commit, and why it is the base, in words.
 fn in_words(base: &Base) -> String {
     let wanted = &base.wanted;
     match &base.source {

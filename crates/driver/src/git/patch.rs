@@ -15,8 +15,8 @@ pub(crate) struct Entry {
     pub(crate) new_mode: String,
     /// Git's letter: `A`dded, `D`eleted, `M`odified, `T`ype changed, `U`nmerged.
     pub(crate) status: u8,
-    /// Whether the patch says anything about it. A file that is only younger than the index knows
-    /// is listed, and has no patch.
+    /// Whether the patch has a part about it. A file that is only younger than the index knows is listed, and has no
+    /// patch.
     pub(crate) has_patch: bool,
     /// The lines that differ, as `ChangedFile::lines` has them.
     pub(crate) lines: Vec<Lines>,

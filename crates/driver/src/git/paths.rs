@@ -1,10 +1,10 @@
-//! Where paths lie in a repository, and the symbolic links on the way there.
+//! The places of paths in a repository, and the symbolic links on the way there.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
-/// After so many links the system gives up as well.
+/// The most links that are followed: the system gives up after as many.
 const MOST_LINKS: usize = 40;
 
 /// Finds the places of paths in one repository, and remembers those of folders.
@@ -16,9 +16,9 @@ pub(crate) struct Places<'a> {
 /// The way to a file or folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// Where it leads, as far as that exists.
+    /// The end of the path, as far as it exists.
     pub(crate) end: Utf8PathBuf,
-    /// The same from the repository's root, if it leads there; `""` is the root itself.
+    /// The end of the path from the repository's root, if it is in there; `""` is the root itself.
     pub(crate) place: Option<String>,
     /// The links of the repository that it goes through, from its root.
     pub(crate) links: Vec<String>,

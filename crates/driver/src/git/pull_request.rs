@@ -1,18 +1,18 @@
-//! What a CI's variables say about the pull request that it builds: what it is to be merged into.
+//! The statements of a CI's variables about the pull request that it builds: what it is to be merged into.
 
 use Condition::{Always, Among, Numbered, With};
 use Meaning::{Branch, Commit};
 
-/// What a pull request is to be merged into, and which variable says so.
+/// The target of a pull request, and the variable that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     /// The variable.
     pub(crate) variable: &'static str,
-    /// What it names.
+    /// The thing that it names.
     pub(crate) named: Named,
 }
 
-/// What a variable names.
+/// The thing that a variable names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     /// A branch of the remote, without `refs/heads/`.
@@ -21,13 +21,13 @@ pub(crate) enum Named {
     Commit(String),
 }
 
-/// How to read a variable.
+/// The way to read a variable.
 enum Meaning {
     Branch,
     Commit,
 }
 
-/// When a variable speaks of a pull request. Most CIs set it for nothing else.
+/// The condition under which a variable speaks of a pull request. Most CIs set it for nothing else.
 enum Condition {
     Always,
     /// Another variable is set.
@@ -84,7 +84,7 @@ const VARIABLES: [(&str, Meaning, Condition); 16] = [
     ("CF_PULL_REQUEST_TARGET", Branch, Always),
 ];
 
-/// What the pull request is to be merged into, the most exact first; empty without a pull request.
+/// The targets of the pull request, the most exact first; empty without a pull request.
 ///
 /// An empty variable is an unset one: several CIs set all they know.
 pub(crate) fn targets(variable: &dyn Fn(&str) -> Option<String>) -> Vec<Target> {

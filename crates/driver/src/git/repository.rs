@@ -50,7 +50,7 @@ pub struct Repository {
     surroundings: Surroundings,
 }
 
-/// Which variables git is to see.
+/// The variables that git is to see.
 #[derive(Clone, Debug, Default)]
 struct Surroundings {
     cleared: Vec<String>,
@@ -77,7 +77,7 @@ pub enum GitError {
         how: String,
         /// The exit status, if it was not ended by a signal.
         code: Option<i32>,
-        /// What it wrote.
+        /// The text that it wrote.
         stderr: String,
     },
     /// It said something that we do not understand.
@@ -151,7 +151,7 @@ impl Repository {
         &self.root
     }
 
-    /// What git writes to its standard output, run at the top of the work tree.
+    /// The standard output of git, run at the top of the work tree.
     pub fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
         let mut running = self.start(arguments, Stdio::null())?;
         let mut bytes = Vec::new();
@@ -233,7 +233,7 @@ impl Surroundings {
         })
     }
 
-    /// The same, with the repository that the variables name; `None` if they name none.
+    /// This repository's settings with the repository that the variables name; `None` if they name none.
     ///
     /// Without a `GIT_WORK_TREE` the work tree is the current folder, by git's own rule.
     fn named(self, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Self> {
@@ -267,9 +267,9 @@ impl GitError {
 pub(crate) struct Running {
     /// Its answer.
     pub(crate) stdout: BufReader<ChildStdout>,
-    /// Where questions go, if it was started for that.
+    /// The pipe for questions, if it was started for them.
     pub(crate) stdin: Option<ChildStdin>,
-    /// What we run, for messages.
+    /// The command that runs, for messages.
     pub(crate) command: String,
     child: Child,
     stderr: JoinHandle<String>,
@@ -320,7 +320,7 @@ impl Running {
 
 fn drain(mut stderr: ChildStderr) -> String {
     let mut bytes = Vec::new();
-    // What came before an error is still git's word, and all that we have.
+    // The text before an error is still git's word, and all that we have.
     drop(stderr.read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -430,7 +430,7 @@ pub(crate) mod scratch {
         }
     }
 
-    /// What our own git is to see: none of the machine's settings.
+    /// The variables for our own git: none of the machine's settings.
     pub(super) fn surroundings() -> Surroundings {
         let mut surroundings = Surroundings::ask(Utf8Path::new("/")).unwrap();
         let foreign = SETTINGS.iter().map(|(name, value)| (*name, value.into()));

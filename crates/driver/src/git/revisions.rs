@@ -24,7 +24,7 @@ impl Revisions<'_> {
         if revision.starts_with(['-', '^']) {
             return Ok(None);
         }
-        // In two questions: `:/text` takes all that follows it for text.
+        // Two questions are needed: `:/text` takes all that follows it for text.
         match self.verify(revision)? {
             Some(hash) => self.verify(&format!("{hash}^{{commit}}")),
             None => Ok(None),
@@ -91,7 +91,7 @@ impl Revisions<'_> {
         let merge = format!("branch.{branch}.merge");
         let merge = self.repository.ask(&["config", "--get", &merge])?;
         let merge = merge.unwrap_or_default();
-        // What is no branch there is a pull request that was checked out.
+        // A name there that is no branch is a pull request that was checked out.
         let Some(name) = merge.strip_prefix("refs/heads/") else {
             return Ok(None);
         };
@@ -128,7 +128,7 @@ impl Revisions<'_> {
         Ok(None)
     }
 
-    /// One branch of each name that the clone holds, but for one name.
+    /// One branch of each name that the clone holds, except for `name`.
     pub(crate) fn branches_but(&self, name: Option<&str>) -> Result<Vec<Branch>, GitError> {
         let remotes = self.remotes_by_refs()?;
         let mut branches: Vec<Branch> = Vec::new();
@@ -154,7 +154,7 @@ impl Revisions<'_> {
         Ok(names.lines().map(str::to_owned).collect())
     }
 
-    /// Where two histories part.
+    /// The commit where two histories part.
     pub(crate) fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
         self.repository.ask(&["merge-base", one, other])
     }

@@ -1,4 +1,4 @@
-//! What a clone does not hold, as errors that name the command which brings it.
+//! Errors about things that a clone does not hold; each names the command that fetches them.
 
 use crate::git::base::BaseError;
 use crate::git::repository::GitError;

@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::git::repository::{GitError, Repository};
 
-/// How the folders around our work trees begin, and around copies of them.
+/// The beginning of the names of the folders around our work trees, and around copies of them.
 pub(crate) const PREFIX: &str = "unflake-base-";
 
-/// After how long a work tree whose folder we do not see is nobody's.
+/// The age from which on a work tree whose folder we do not see belongs to nobody.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The files of a commit in a temporary folder, for as long as this value lives.
@@ -47,7 +47,7 @@ pub enum BaseTreeError {
         commit: String,
         /// The user's work tree.
         root: Utf8PathBuf,
-        /// What git said.
+        /// The error from git.
         source: Box<GitError>,
     },
 }
@@ -96,8 +96,8 @@ impl BaseTree {
         &self.path
     }
 
-    /// The same place in this work tree as `path` is in the user's. A relative path is taken from the
-    /// top; a path outside the user's work tree stays what it is.
+    /// The place in this work tree that `path` is in the user's. A relative path starts at the top; a path outside the
+    /// user's work tree stays as it is.
     pub fn map(&self, path: &Utf8Path) -> Utf8PathBuf {
         let root = self.repository.root();
         if let Ok(inside) = path.strip_prefix(root) {
@@ -129,7 +129,7 @@ impl Drop for BaseTree {
     }
 }
 
-/// Where git keeps its notes about work trees.
+/// The folder in which git keeps its notes about work trees.
 fn notes_folder(repository: &Repository) -> Result<Utf8PathBuf, GitError> {
     let arguments = ["rev-parse", "--git-path", "worktrees"];
     let answer = repository.ask(&arguments)?.unwrap_or_default();

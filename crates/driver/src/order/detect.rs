@@ -1,4 +1,4 @@
-//! Which tests depend on order: each test alone, and the suite in several orders.
+//! The search for tests that depend on order: each test alone, and the suite in several orders.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,15 @@ use crate::lab::session::{Halt, Session};
 use crate::lab::shared_prefix::Until;
 use crate::order::search::{Ordering, Search};
 
-/// In so many orders the suite is run in any case.
+/// The number of orders in which the suite runs if the user sets none; more follow if they are cheap.
 const ROUNDS: usize = 10;
-/// So much may go into more orders.
+/// The work that may be spent on more orders, if the user sets no budget.
 const QUICK: Work = Work(15_000);
-/// So many more orders at most, and so many of them shuffled.
+/// The most additional orders, and the most of them that are shuffled.
 const MOST_ROUNDS: usize = 400;
 const SHUFFLED: usize = 40;
-/// A test that the user names runs after each so many of the others, unless it takes more than this.
+/// The step between the numbers of other tests before a test that the user names, about. There is only one number if
+/// the test itself takes more work than `SLOW`.
 const EVERY: usize = 40;
 const SLOW: Work = Work(200);
 
@@ -71,7 +72,7 @@ impl Session {
         } else {
             0
         };
-        // From the first number on, every fourth order is a shuffle of all.
+        // Every fourth order from this number on is a shuffle of all tests.
         let shuffled = (0..shuffled).map(|at| order(&self.tests, wish.seed, ROUNDS + 4 * at).1);
         let orders: Vec<Vec<TestId>> = next_to.chain(shuffled).collect();
         self.run_orders(search, &orders, &Stage::Orders)?;
@@ -166,7 +167,7 @@ impl Session {
         Ok(())
     }
 
-    /// What a fresh VM takes beside its tests.
+    /// The work of a fresh VM besides its tests.
     pub(crate) fn fresh_work(&self) -> Work {
         if self.wish.project.can_copy() {
             Work::COPY

@@ -1,4 +1,4 @@
-//! What a test that ended in different ways is: orders are run until the technique concludes.
+//! The diagnosis of a test that ended in different ways: orders are run until the technique concludes.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::lab::session::{Halt, Session};
 use crate::lab::shared_prefix::Until;
 use crate::order::search::{Found, Search};
 
-/// So many leads are followed for one test.
+/// The most leads that are followed for one test.
 const MOST_LEADS: usize = 3;
 
 impl Session {
@@ -97,7 +97,7 @@ impl Session {
         let trunk = find_trunk(&orders).filter(|_| shares);
         let (done, is_whole): (Vec<(usize, Vec<Trial>)>, bool) = match trunk {
             Some(trunk) if !search.is_over() => {
-                // What it does not answer is asked for again.
+                // Questions that stay unanswered are asked again.
                 let done = self.run_shared(search, &orders, &trunk, Until::End)?;
                 self.tell(Event::Searching {
                     stage,
@@ -177,7 +177,7 @@ fn take_in(
     }
 }
 
-/// What can be said when the time is over: the first set of culprits, if it is known by now.
+/// The diagnosis when the time is over: the first set of culprits, if it is known by now.
 fn cut_short(case: &Case<'_>, answers: &Answers) -> Diagnosis {
     let first = Case {
         scope: Scope::First,

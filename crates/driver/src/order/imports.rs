@@ -18,7 +18,7 @@ use crate::lab::lane::Manner;
 use crate::lab::session::{Halt, Session};
 
 impl Session {
-    /// Which other test files make a test end otherwise by being imported; `None` if none do.
+    /// The other test files whose import makes a test end otherwise; `None` if there are none.
     ///
     /// `passes` is how it ends when all are imported. The culprits of the result are files.
     pub(crate) fn find_imports(
@@ -52,7 +52,7 @@ impl Session {
             width: 1,
             shares: false,
             scope: Scope::First,
-            // What counts is the interpreter.
+            // The start of the interpreter is all that counts.
             patience: Work::START,
             price: &|_| Work::START,
         };

@@ -23,7 +23,7 @@ pub(crate) struct Journal {
     tests: Vec<TestId>,
     numbers: HashMap<TestId, u32>,
     earlier: HashMap<Vec<u32>, VecDeque<Vec<Entry>>>,
-    /// How many orders were answered from an earlier search.
+    /// The number of orders that an earlier search answered.
     pub(crate) taken: usize,
 }
 
@@ -82,7 +82,7 @@ impl Journal {
         File::options().create(true).append(true).open(&self.path)
     }
 
-    /// How an order ended in an earlier search; each of its runs is given once.
+    /// The result of an order in an earlier search. Each of its runs is returned once.
     pub(crate) fn recall(&mut self, order: &[TestId], rung: Rung) -> Option<Vec<Trial>> {
         let entries = self
             .earlier

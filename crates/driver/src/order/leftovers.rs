@@ -1,4 +1,4 @@
-//! What each test leaves changed when it runs alone, whether or not another test minds.
+//! The state that each test leaves changed when it runs alone, whether or not another test minds.
 
 use camino::Utf8PathBuf;
 use unflake_core::event::{Event, Note, Stage};
@@ -14,7 +14,7 @@ use crate::order::search::Search;
 use crate::protocol::messages::Command;
 use crate::vm::event::Happening;
 
-/// So many tests run between two signs of progress.
+/// The number of tests between two signs of progress.
 const CHUNK: usize = 25;
 
 impl Session {

@@ -1,4 +1,4 @@
-//! What all tests did in all orders so far, kept small: an order once, and for each test its places.
+//! The outcomes of all tests in all orders so far, kept small: an order once, and for each test its places.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) struct Book {
 struct Run {
     /// The order that it was in.
     order: usize,
-    /// From where on the tests before it ran in the same VM.
+    /// The place from which on the tests before it ran in the same VM.
     from: usize,
     /// Its own place.
     at: usize,
@@ -131,7 +131,7 @@ impl Book {
         }
     }
 
-    /// Whether a test passes alone; as long as that is not known, it is held to.
+    /// Whether a test passes alone; `true` as long as that is not known.
     pub(crate) fn passes_alone(&self, test: &TestId) -> bool {
         let runs = self.runs.get(test).map_or(&[][..], Vec::as_slice);
         let mut alone = runs.iter().filter(|run| run.at == run.from);
@@ -144,7 +144,7 @@ impl Book {
         tests.iter().all(|test| run.contains(&test.id))
     }
 
-    /// What a run of each test takes that has run.
+    /// The work of a run, for each test that has run.
     pub(crate) fn work(&self) -> HashMap<TestId, Work> {
         let all = self.fastest.iter();
         all.map(|(test, fastest)| (test.clone(), Work::of_test(*fastest)))

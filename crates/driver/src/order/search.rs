@@ -23,20 +23,20 @@ use crate::order::journal::Journal;
 use crate::order::outcomes::Book;
 use crate::order::suspects::MOST_PATIENCE;
 
-/// What is wanted of a search.
+/// The settings of a search.
 #[derive(Clone, Debug)]
 pub struct Ordering {
     /// The tests to look into; all, if there are none.
     pub tests: Vec<String>,
     /// Fixes the orders.
     pub seed: u64,
-    /// In how many orders the suite is run; `None` goes on while that is quick.
+    /// The number of orders in which the suite runs; with `None` there are more while that is quick.
     pub rounds: Option<usize>,
-    /// When to stop with what is known by then.
+    /// The time after which the search stops with what is known by then.
     pub budget: Option<Duration>,
     /// Whether to look for state that is left changed without a failure.
     pub latent: bool,
-    /// Where a search that was cut off is kept; `None` keeps nothing.
+    /// The folder for the journal of a search that is cut off; `None` keeps nothing.
     pub journals: Option<Utf8PathBuf>,
 }
 
@@ -53,25 +53,25 @@ impl Default for Ordering {
     }
 }
 
-/// So many tests are run before the time is looked at.
+/// The number of tests that run before the time is looked at.
 const CHUNK: usize = 100;
-/// So many sets of culprits are tried on all other tests.
+/// The most culprit sets that are tried on all other tests.
 const MOST_SETS: usize = 40;
 
 /// A search on its way.
 pub(crate) struct Search {
     pub(crate) lanes: Vec<Lane>,
-    /// What all tests did in all orders so far.
+    /// The outcomes of all tests in all orders so far.
     pub(crate) book: Book,
-    /// The answers about those that are looked into.
+    /// The answers about the tests that are examined.
     pub(crate) answers: HashMap<TestId, Answers>,
-    /// What was found, by test.
+    /// The findings, by test.
     pub(crate) found: BTreeMap<TestId, Found>,
     pub(crate) deadline: Option<Instant>,
-    /// In how many orders the suite was run.
+    /// The number of orders in which the suite ran.
     pub(crate) orders: usize,
     pub(crate) journal: Option<Journal>,
-    /// How much work may go into runs of one test after each other one.
+    /// The most work for runs of one test after each of the others.
     pub(crate) patience: Work,
     /// The tests that ended in different ways in copies that left one run.
     pub(crate) along: BTreeSet<TestId>,
@@ -287,8 +287,8 @@ impl Session {
     }
 }
 
-/// How many of these orders run before the time is looked at and the journal is written: with several
-/// lanes so many that none waits for long.
+/// The number of these orders that run before the time is looked at and the journal is written: with several lanes it
+/// is large enough that none waits for long.
 fn chunk_size(orders: &[Vec<TestId>], lanes: usize) -> usize {
     if lanes == 1 {
         return 1;

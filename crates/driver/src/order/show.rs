@@ -85,7 +85,7 @@ impl Session {
                     .iter()
                     .chain(&after)
                     .filter(|trial| trial.test == *test);
-                // Those with their whole text first.
+                // The trials with their whole text come first.
                 found.trials = own.cloned().chain(found.trials).collect();
             }
             found.dependence.needs_suite = family.reach == Reach::Suite;
@@ -93,7 +93,7 @@ impl Session {
             founds.push(found);
         }
         let (family_shown, founds) = shown;
-        // What a budget was given for is known; the state behind it takes longer.
+        // The answer for which the budget was given is known; the state behind it takes longer.
         let is_wanted = deadline.is_none_or(|deadline| Instant::now() < deadline);
         let causes = if is_wanted {
             self.find_causes(&family_shown)?

@@ -10,9 +10,9 @@ use unflake_core::test::TestId;
 use crate::lab::session::{Halt, Session};
 use crate::order::search::{Found, Ordering, Search};
 
-/// So much may go into runs of one test after one other, for all that is looked into.
+/// The work that may be spent on runs of one test after each other one, for all suspects together.
 const QUICK: Work = Work(30_000);
-/// So much is allowed for one test in any case, and so much at most.
+/// Lower and upper bound of the work spent on one suspect.
 const LEAST_PATIENCE: Work = Work(200);
 pub(crate) const MOST_PATIENCE: Work = Work(3_000);
 
@@ -40,7 +40,7 @@ impl Session {
                 }
                 let mut found = self.diagnose(search, &test)?;
                 if found.is_elusive() && search.along.remove(&test) {
-                    // What copies did outside of their VM may have misled those after them.
+                    // Copies may have changed things outside of their VM, and so have misled the runs after them.
                     search.unshared.insert(test.clone());
                     search.book.forget(&test);
                     self.detect_plainly(search, &test, wish)?;

@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 use unflake_core::why::fuzz::{Delays, Moment, Point};
 
-/// Where traced code is to be late, and how long.
+/// The places at which traced code is delayed, and for how long.
 #[derive(Clone, Debug, Serialize)]
 pub struct WireDelays {
     milliseconds: u32,

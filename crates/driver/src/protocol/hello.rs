@@ -1,4 +1,4 @@
-//! How a runner introduces itself, as `docs/protocol.md` describes it.
+//! The message with which a runner introduces itself, as `docs/protocol.md` describes it.
 
 use serde::Deserialize;
 

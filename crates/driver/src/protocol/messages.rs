@@ -13,7 +13,7 @@ use crate::protocol::state::{WirePiece, WirePlace};
 /// The version of the protocol that this driver speaks.
 pub(crate) const PROTOCOL: u32 = 1;
 
-/// What the driver tells a runner to do.
+/// A command of the driver to a runner.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Command {
@@ -23,25 +23,25 @@ pub enum Command {
         args: Vec<String>,
         /// Whether the framework's own reports and caches belong to another VM.
         guest: bool,
-        /// Whether to write what the VM uses into `<vm>.usage` beside the channel.
+        /// Whether the VM records what it uses in `<vm>.usage` beside the channel.
         watch: bool,
         /// The folder whose code is to tell of its calls, into `<vm>.trace` beside the channel.
         #[serde(skip_serializing_if = "Option::is_none")]
         trace: Option<String>,
-        /// Where traced code is to be late; the places for delays go into `<vm>.points`.
+        /// The places at which traced code is delayed; the possible places are written into `<vm>.points`.
         #[serde(skip_serializing_if = "Option::is_none")]
         delays: Option<WireDelays>,
     },
     /// Collect the tests, as this one of several parallel VMs, or alone.
     Collect {
-        /// Which of several, if there are several.
+        /// Its number, if there are several workers.
         worker: Option<Worker>,
     },
     /// Run tests one after the other as the framework would, until one of them does not pass.
     Run {
         /// The tests.
         tests: Vec<Name>,
-        /// What follows the last of them in this VM.
+        /// The test that follows the last of them in this VM.
         next: Option<Name>,
     },
     /// Run a test again, unseen by the framework's own reports and plugins that rerun.
@@ -49,16 +49,16 @@ pub enum Command {
         /// The test, and what follows it; itself, if it is to run once more.
         #[serde(flatten)]
         target: Target,
-        /// Whether wider fixtures stay alive; else all is torn down first and set up anew.
+        /// Whether wider fixtures stay alive; if not, all are torn down first and set up anew.
         keep: bool,
     },
     /// Run each test two times in a row, unseen by reports and plugins that rerun.
     Twice {
         /// The tests.
         tests: Vec<Name>,
-        /// What is done between the two runs; `None` runs each test once only.
+        /// The work between the two runs; with `None` each test runs once only.
         between: Option<Between>,
-        /// What follows the last of them in this VM.
+        /// The test that follows the last of them in this VM.
         #[serde(skip_serializing_if = "Option::is_none")]
         next: Option<Name>,
         /// The pieces of state that are put back before the first.
@@ -70,7 +70,7 @@ pub enum Command {
         /// Whether failures need no text but their message.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         brief: bool,
-        /// Whether a copy of this VM does it, and ends.
+        /// Whether a copy of this VM does the work, and then ends.
         apart: bool,
         /// The file beside the channel into which a copy writes what it uses from now on.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ pub enum Command {
         /// Test files that are imported before.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         import: Vec<String>,
-        /// What follows the last of them in this VM.
+        /// The test that follows the last of them in this VM.
         next: Option<Name>,
     },
     /// Make a copy of this VM that answers as VM `vm`.
@@ -128,7 +128,7 @@ impl Command {
     }
 }
 
-/// What is done between two runs of a test.
+/// The work between two runs of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Between {
@@ -143,7 +143,7 @@ pub enum Between {
 /// Tests that a copy runs after the first tests of what its original runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct WireBranch {
-    /// After so many.
+    /// The number of tests after which this happens.
     pub after: usize,
     /// The tests.
     pub tests: Vec<Name>,
@@ -152,9 +152,9 @@ pub struct WireBranch {
 /// One of several VMs that share a suite.
 #[derive(Clone, Debug, Serialize)]
 pub struct Worker {
-    /// Which one, from 0.
+    /// Its number, from 0.
     pub number: usize,
-    /// How many there are.
+    /// The number of workers.
     pub count: usize,
     /// An id that all VMs of the run share.
     pub run: String,
@@ -166,7 +166,7 @@ pub struct Target {
     /// The test.
     #[serde(flatten)]
     pub test: Name,
-    /// What runs next here, so that wider fixtures live as long as in a plain run.
+    /// The test that runs next here, so that wider fixtures live as long as in a plain run.
     pub next: Option<Name>,
 }
 
@@ -200,7 +200,7 @@ impl Name {
     }
 }
 
-/// What a runner says.
+/// A message of a runner.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub(crate) enum Message {
@@ -210,9 +210,9 @@ pub(crate) enum Message {
     Back {},
     /// The runner cannot work in this VM.
     Unable {
-        /// Which kind of trouble.
+        /// The kind of trouble.
         why: Inability,
-        /// What exactly.
+        /// The details.
         detail: String,
     },
     /// The framework has read its configuration.
@@ -225,21 +225,21 @@ pub(crate) enum Message {
     Unknown {},
     /// A test ended the whole session; the VM ends by itself.
     Stopped {
-        /// How it did that.
+        /// The way in which it did that.
         why: StopKind,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// The framework's session is over.
     Finished {
         /// The exit status that the framework is going to end with.
         status: i32,
-        /// How many failures it counted beyond those of tests and of collection.
+        /// The number of failures beyond those of tests and of collection.
         extra: u32,
     },
-    /// A copy is going to leave this one for a branch, as soon as it is told to.
+    /// A copy is going to make a copy of itself for a branch, as soon as it gets the command for that.
     Branching {},
-    /// A copy of the VM is going to do what the VM was told, and speaks in its place.
+    /// A copy of the VM is going to obey the VM's last command, and speaks in place of the VM.
     Apart {
         /// The copy's process.
         pid: i32,
@@ -251,17 +251,17 @@ pub(crate) enum Message {
     },
     /// The state is remembered.
     Marked {
-        /// What could not be looked into.
+        /// The state that could not be examined.
         unseen: Vec<String>,
     },
-    /// What is different from what was marked.
+    /// The differences from the state that was marked.
     Changed {
         /// The differences.
         pieces: Vec<WirePiece>,
-        /// What could not be looked into.
+        /// The state that could not be examined.
         unseen: Vec<String>,
     },
-    /// Where pieces of state were written.
+    /// The places at which pieces of state were written.
     Located {
         /// One for each piece.
         places: Vec<WirePlace>,
@@ -287,10 +287,10 @@ impl Message {
     }
 }
 
-/// What the framework's configuration asks for.
+/// The wishes in the framework's configuration.
 #[derive(Debug, Deserialize)]
 pub struct Parsed {
-    /// How many parallel workers the project's own options switch on.
+    /// The number of parallel workers that the project's own options switch on.
     pub workers: Option<Workers>,
     /// Whether the options want a debugger.
     pub interactive: bool,
@@ -308,7 +308,7 @@ pub enum Workers {
     Automatic(String),
 }
 
-/// What the framework collected.
+/// The result of the framework's collection.
 #[derive(Debug, Deserialize)]
 pub struct Collected {
     /// The folder that names are relative to.
@@ -317,11 +317,11 @@ pub struct Collected {
     pub config_file: Option<String>,
     /// The tests in the framework's own order.
     pub tests: Vec<Listed>,
-    /// What could not be collected.
+    /// The errors of the collection.
     pub errors: Vec<Error>,
     /// Whether the framework runs no test because of these errors.
     pub blocked: bool,
-    /// How many tests its options leave out.
+    /// The number of tests that its options leave out.
     pub deselected: usize,
     /// Arguments that make another VM behave as this one.
     pub replay: Vec<String>,
@@ -334,7 +334,7 @@ pub struct Collected {
     /// The folders in which modules are looked for; not known without it.
     #[serde(default)]
     pub search_path: Option<Vec<String>>,
-    /// What is installed beside the project, each with its version; not known without it.
+    /// The packages that are installed beside the project, each with its version; `None` if that is not known.
     #[serde(default)]
     pub installed: Option<Vec<String>>,
     /// The random generators, each with a digest of its state; without one, nobody has seeded it.

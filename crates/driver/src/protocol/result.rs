@@ -1,4 +1,4 @@
-//! What a runner says about a run of a test, as `docs/protocol.md` describes it.
+//! The result of a test's run, as a runner reports it and `docs/protocol.md` describes it.
 
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ pub struct Ran {
     pub test: Name,
     /// Its attempts: more than one if a plugin of the project reran it. None means that nothing ran.
     pub attempts: Vec<Attempt>,
-    /// What became of fixtures that it shares with other tests.
+    /// The fate of fixtures that it shares with other tests.
     pub fixtures: WireFixtures,
     /// Whether the runner now waits for a command; else it goes on with the tests that it has.
     pub held: bool,
@@ -20,7 +20,7 @@ pub struct Ran {
     pub stop: Option<String>,
 }
 
-/// What became of shared fixtures in a run; `unflake_core::trial::Fixtures` says what each means.
+/// The fate of shared fixtures in a run; `unflake_core::trial::Fixtures` says what each value means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WireFixtures {
@@ -36,11 +36,11 @@ pub struct Attempt {
     pub outcome: WireOutcome,
     /// The test's own time.
     pub seconds: f64,
-    /// What was wrong, in a line.
+    /// The trouble, in a line.
     pub message: String,
     /// The framework's own text.
     pub text: String,
-    /// What the test wrote.
+    /// The test's output.
     pub output: String,
     /// The kind of what was raised; empty if that is not known.
     #[serde(default)]
@@ -65,7 +65,7 @@ pub enum WireOutcome {
     Xpassed,
 }
 
-/// How a test ended the session.
+/// The way in which a test ended the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopKind {

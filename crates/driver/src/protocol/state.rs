@@ -1,4 +1,4 @@
-//! What a runner says about state, as `docs/protocol.md` describes it.
+//! The messages of a runner about state, as `docs/protocol.md` describes them.
 
 use serde::Deserialize;
 use unflake_core::state::Piece;
@@ -34,7 +34,7 @@ impl From<WirePiece> for Piece {
     }
 }
 
-/// Where a piece of state was written, as far as it could be seen.
+/// The place at which a piece of state was written, as far as it could be seen.
 #[derive(Clone, Debug, Deserialize)]
 pub struct WirePlace {
     /// The piece.

@@ -24,7 +24,7 @@ use crate::vm::event::Happening;
 
 /// A test in a fork gets at least this long before the fork itself is blamed for the delay.
 const FORK_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a fresh interpreter may take to end after its test.
+/// The time that a fresh interpreter may take to end after its test.
 pub(crate) const LEAVING: Duration = Duration::from_secs(20);
 
 /// The places that one sweep over the suspects may use.
@@ -142,7 +142,7 @@ impl Session {
         self.in_interpreter(at, rung, fresh)
     }
 
-    /// How a test fails that does so everywhere, and not through the change: it may pass with another hash seed.
+    /// Looks for another hash seed with which a test passes that fails everywhere, and not because of the change.
     pub(crate) fn seek_seed(
         &mut self,
         at: usize,
@@ -166,7 +166,7 @@ impl Session {
     fn with_other_seed(&mut self, at: usize, fresh: &mut Option<VmId>) -> Result<Trial, Halt> {
         let trials = self.suspects[at].trials.iter();
         let tried = trials.filter(|trial| trial.rung == Rung::OtherSeed);
-        // What passes with one is run again with that one.
+        // A test that passes with one seed runs again with that one.
         let failed = tried.take_while(|trial| !trial.outcome.is_pass()).count();
         let own = self.wish.project.clone();
         self.wish.project = own.clone().with_other_seed(failed);
@@ -336,7 +336,7 @@ impl Session {
         }
     }
 
-    /// How long a rerun may take: the user's limit, and for a fork always some limit.
+    /// The time limit of a rerun: the user's limit, and for a fork always some limit.
     fn limit(&self, at: usize, vm: VmId) -> Option<Duration> {
         let suspect = &self.suspects[at];
         let own = self.wish.plan.timeout_for(&suspect.test);

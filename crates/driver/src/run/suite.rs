@@ -20,11 +20,11 @@ use crate::protocol::messages::{Command, Name, Target};
 use crate::protocol::result::{Ran, StopKind};
 use crate::vm::event::{Fate, Happening};
 
-/// How many tests a VM is told of at once.
+/// The number of tests that are sent to a VM at once.
 const BATCH: usize = 500;
-/// The same where others run beside it, which may want to stop the suite.
+/// The number of tests that are sent to a VM at once if others run beside it, which may want to stop the suite.
 const SHARED_BATCH: usize = 20;
-/// How long a VM may take to end after its test has ended the session.
+/// The time that a VM may take to end after its test has ended the session.
 const LEAVING: Duration = Duration::from_secs(10);
 
 /// One of the parallel strands of the suite, and the VM that it uses now.
@@ -33,12 +33,12 @@ struct Lane {
     vm: VmId,
     /// The tests that are sure to run here, in order.
     tests: VecDeque<TestId>,
-    /// Those that have failed while their VM could not hold.
+    /// The tests that failed while their VM could not wait for an answer.
     failed: VecDeque<TestId>,
     state: State,
 }
 
-/// What a lane's VM is doing.
+/// The state of a lane's VM.
 enum State {
     /// Not ready yet.
     Starting,
@@ -140,7 +140,7 @@ impl Lane {
         }
     }
 
-    /// What its VM was told to run and has not answered.
+    /// The tests that its VM was told to run and has not answered.
     fn asked(&self) -> Option<&Asked> {
         match &self.state {
             State::Running { asked, .. } => Some(asked),
@@ -383,7 +383,7 @@ impl Suite<'_> {
             State::Running { asked, .. } => Some(asked.died(fate)),
             State::Dying { trial, .. } => trial,
             State::Starting => {
-                // What ran so far has its results, and what did not is told to have not run.
+                // Tests that have run keep their results, and the others are reported as not run.
                 let output = last_lines(&fate.output.text(Duration::from_secs(1)));
                 let reason = format!("a new VM could not start ({}):\n{output}", fate.how);
                 self.ending = Ending::CutShort { reason };

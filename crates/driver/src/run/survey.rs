@@ -1,4 +1,4 @@
-//! How far INTERSECT would reach in a project: what each test file uses, held against what changed.
+//! The reach of INTERSECT in a project: the things that each test file uses, compared with what changed.
 //!
 //! For evaluation only (the applicability experiment of Eloussi 2015, 4.4): no test needs to fail for
 //! it, and it gives no verdict.
@@ -23,15 +23,15 @@ use crate::usage::facts::Facts;
 use crate::usage::kernel::Watch;
 use crate::vm::event::Happening;
 
-/// How long a test of a surveyed file may take.
+/// The time limit of a test in a surveyed file.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How one test file stands to the changes.
+/// The relation of one test file to the changes.
 #[derive(Debug)]
 pub struct FileSurvey {
     /// The test file.
     pub file: String,
-    /// How many tests of it ran.
+    /// The number of its tests that ran.
     pub tests: usize,
     /// Held against the changed blocks.
     pub by_block: Intersection,

@@ -1,4 +1,4 @@
-//! Failures that another command reported, looked into: the fresh rungs of the ladder, and INTERSECT.
+//! The examination of failures that another command reported: the fresh rungs of the ladder, and INTERSECT.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
@@ -18,26 +18,26 @@ use crate::lab::suspect::Suspect;
 /// Reports of another command.
 #[derive(Clone, Debug, Default)]
 pub struct Reports {
-    /// What is known about each report as a whole.
+    /// The known facts about each report as a whole.
     pub origins: Vec<Origin>,
     /// The failures in them.
     pub failures: Vec<Reported>,
-    /// How many test cases failed at first and passed at last.
+    /// The number of test cases that failed at first and passed later.
     pub passed_later: usize,
     /// All test cases in the order of their reports, which is that in which they ran.
     pub cases: Vec<Reported>,
 }
 
-/// Where a report comes from.
+/// The origin of a report.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// When it was written.
+    /// The time at which it was written.
     pub written: SystemTime,
     /// The machine that it names, if it does and it is not this one.
     pub other_machine: Option<String>,
     /// The folder in which it lies.
     pub folder: Utf8PathBuf,
-    /// When its tests began, as it says itself.
+    /// The time at which its tests began, as it says itself.
     pub began: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl Session {
         turns
     }
 
-    /// Which tests ran before which, by the reports. A case that is no test of this project now is left out.
+    /// Reads from the reports which tests ran before which. A case that is no test of this project now is left out.
     fn read_orders(&mut self, reports: &Reports, vms: &[VmId]) {
         let turns = self.turns(reports);
         let cases = turns.iter().flat_map(|turn| {
@@ -142,7 +142,7 @@ impl Session {
         }
     }
 
-    /// The failures that are tests of this project, each once; of the others it is told why not.
+    /// The failures that are tests of this project, each once. For the others, the reason is reported.
     fn match_tests<'r>(&self, reports: &'r Reports) -> Vec<(TestId, &'r Reported)> {
         let mut matched: Vec<(TestId, &Reported)> = Vec::new();
         for reported in &reports.failures {
@@ -204,7 +204,7 @@ fn doubt_about(origin: &Origin, newest_change: Option<SystemTime>) -> Option<Dou
     }
 }
 
-/// When the project's code last changed, as far as git knows its files.
+/// The last time that the project's code changed, as far as git knows its files.
 ///
 /// Files that git does not track do not count unless they are sources: a test command leaves reports
 /// and caches behind.

@@ -1,5 +1,5 @@
-//! What a JVM has loaded, by its own log. The runner reads it too, but before a message only: who ends his JVM, or never
-//! comes back, sends none.
+//! The classes that a JVM has loaded, by its own log. The runner reads it too, but only before it sends a message: a
+//! test that ends its JVM, or never returns, sends none.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(crate) fn sources_of_loaded(log: &str, roots: &BTreeSet<String>) -> BTreeSet
 }
 
 fn source_below(root: &Utf8Path, class: &str) -> Utf8PathBuf {
-    // What is made at run time has an address behind its name.
+    // A class that is made at run time has an address behind its name.
     let class = class.split(['/', '+']).next().unwrap_or(class);
     let outer = class.split('$').next().unwrap_or(class);
     root.join(format!("{}.java", outer.replace('.', "/")))

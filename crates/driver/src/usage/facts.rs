@@ -1,4 +1,4 @@
-//! What a watched run wrote about itself, and what that means in terms of the repository.
+//! The record of a watched run about itself, and its meaning in terms of the repository.
 //!
 //! `docs/protocol.md` lists the facts. A line that is cut, or that says something unknown, counts as a
 //! part of the run that was missed.
@@ -53,7 +53,7 @@ pub(crate) struct Spawned {
     pub(crate) words: Vec<String>,
 }
 
-/// How a path was used.
+/// The way in which a path was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Whole,
@@ -69,17 +69,17 @@ enum Kind {
     Loaded,
 }
 
-/// What must be known about the repository to make sense of paths.
+/// The facts about the repository that are needed to make sense of paths.
 pub(crate) struct Ground<'a> {
     /// Its root, without symbolic links.
     pub(crate) root: &'a Utf8Path,
     /// The files that git knows in the work tree, new ones included.
     pub(crate) known: &'a BTreeSet<String>,
-    /// Those among them that git is told not to look at.
+    /// The files among them that git is told not to look at.
     pub(crate) hidden: &'a BTreeSet<String>,
     /// A checkout of the base, if there is one.
     pub(crate) base_tree: Option<&'a Utf8Path>,
-    /// When the run began: what is younger was made by the run.
+    /// The beginning of the run: younger files were made by the run.
     pub(crate) run_began: SystemTime,
     /// The changed files that somebody opened meanwhile; `None` if the system did not watch.
     pub(crate) opened: Option<&'a BTreeSet<String>>,
@@ -93,7 +93,7 @@ impl Facts {
         Ok(Self::of(&fs::read_to_string(file)?))
     }
 
-    /// What it had written when so many tests had ended, as if it had been in `to` and not in `from`.
+    /// The facts that it had written when this number of tests had ended, as if it had run in `to` and not in `from`.
     pub(crate) fn read_moved(
         file: &Utf8Path,
         from: &Utf8Path,
@@ -232,7 +232,7 @@ impl Facts {
         Some(())
     }
 
-    /// What the run used, in terms of the repository.
+    /// The things that the run used, in terms of the repository.
     pub(crate) fn to_usage(&self, ground: &Ground<'_>) -> Usage {
         let mut reader = Reader::new(ground);
         for (file, name) in &self.modules {

@@ -1,4 +1,4 @@
-//! What git ignores in a work tree: files that a change may have made or altered without git knowing.
+//! The files that git ignores in a work tree: a change may have made or altered them without git knowing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use camino::Utf8Path;
 use crate::git::clutter::{Clutter, Sieve, changed, is_of_tools};
 use crate::git::repository::Repository;
 
-/// How many files and folders are followed at the most.
+/// The most files and folders that are followed.
 const MOST: usize = 2000;
 
 /// Files and folders that git ignores, by their paths in the work tree: all but caches, virtual environments and the like.
@@ -52,7 +52,7 @@ impl Ignored {
     fn add(&mut self, name: &str, root: &Utf8Path, sieve: &mut Sieve<'_>) -> Option<()> {
         let name = name.trim_end_matches('/');
         let place = root.join(name);
-        // What is gone again was nobody's input.
+        // A file that is gone again was nobody's input.
         let Ok(kind) = fs::symlink_metadata(&place).map(|data| data.file_type()) else {
             return Some(());
         };

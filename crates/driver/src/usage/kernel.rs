@@ -54,7 +54,7 @@ mod linux {
     pub(super) struct Eye {
         inotify: Inotify,
         paths: HashMap<WatchDescriptor, Vec<String>>,
-        /// What was opened until somebody last asked; `None` once some of it was missed.
+        /// The paths that were opened until the last question; `None` once some of them were missed.
         opened: RefCell<Option<BTreeSet<String>>>,
     }
 
@@ -96,7 +96,7 @@ mod linux {
             opened.clone()
         }
 
-        /// What was opened since somebody last asked; `None` if some of it was missed.
+        /// The paths that were opened since the last question; `None` if some of them were missed.
         fn opened_since(&self) -> Option<BTreeSet<String>> {
             let mut opened = BTreeSet::new();
             loop {

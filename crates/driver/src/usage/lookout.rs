@@ -1,7 +1,8 @@
-//! The system's eye on changed documents, open before the suite begins: who has used them when a test fails?
+//! The system's watch over changed documents, which begins before the suite: it tells who has used them when a test
+//! fails.
 //!
-//! The suite runs unwatched and pays nothing for it. The answer is there only where the changes are such that nobody can
-//! use them without opening a file or listing a folder, and where that holds for what git does not follow as well.
+//! The suite runs unwatched and pays nothing for it. There is an answer only if nobody can use the changes without
+//! opening a file or listing a folder, and if that holds for the files that git does not follow as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -22,7 +23,7 @@ use crate::git::repository::Repository;
 use crate::usage::ignored::Ignored;
 use crate::usage::kernel::Watch;
 
-/// How long the suite waits for git at the most. An interpreter needs longer than git for its start, as a rule.
+/// The longest time that the suite waits for git. An interpreter needs longer than git for its start, as a rule.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The eye, as far as it is open.
@@ -69,7 +70,7 @@ impl Outlook {
     }
 }
 
-/// What is watched, and why.
+/// The things that are watched, and why.
 pub(crate) struct Lookout {
     watch: Watch,
     root: Utf8PathBuf,
@@ -77,7 +78,7 @@ pub(crate) struct Lookout {
     changes: BTreeMap<String, ChangeKind>,
     /// The folders that show that a file came.
     folders: BTreeSet<String>,
-    /// What git ignores or is told not to look at, files and folders.
+    /// The files and folders that git ignores, or is told not to look at.
     ignored: BTreeSet<String>,
     hidden: BTreeSet<String>,
     /// The folders with git's own records.
@@ -130,7 +131,7 @@ impl Lookout {
             .chain(&compiled);
         let inside = inside.map(String::as_str);
         let paths = inside.chain(records.iter().map(|path| path.as_str()));
-        // Up to here the readers were we and others of our own.
+        // Up to here the readers were this process and others of ours.
         if let Some(readers) = &against.readers {
             readers.wait();
         }
@@ -147,7 +148,7 @@ impl Lookout {
         })
     }
 
-    /// What a run used of the changes that had these paths opened, and this search path of modules.
+    /// What a run may have to do with the changes, if it opened these paths and had this search path of modules.
     pub(crate) fn intersection(
         &self,
         opened: &BTreeSet<String>,

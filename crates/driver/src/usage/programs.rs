@@ -26,7 +26,7 @@ const HARMLESS: [&str; 14] = [
     "whoami",
 ];
 
-/// How much of a script is read to see which program runs it.
+/// The number of bytes of a script that are read to see which program runs it.
 const FIRST_LINE: u64 = 256;
 
 /// The programs whose doings are not known. A Python process that was followed said so when it began.

@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What the framework looks for in the folders above a test changes the test; elsewhere it does not.
+    /// Files that the framework looks for in the folders above a test can change the test; elsewhere they cannot.
     pub(super) fn telling(&mut self, path: &str) {
         let folder = Utf8Path::new(path).parent().map_or("", Utf8Path::as_str);
         let folder = self.places.folder(folder).end;
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         self.usage.scanned.extend(way.place);
     }
 
-    /// Whoever goes through a link reads it.
+    /// A path that goes through a link reads the link.
     pub(super) fn links(&mut self, way: &Way) {
         for link in &way.links {
             let file = self.usage.files.entry(link.clone()).or_default();
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What the system saw and we did not.
+    /// Adds the paths that the system saw and we did not.
     pub(super) fn opened(&mut self) {
         let Some(opened) = self.ground.opened else {
             return;

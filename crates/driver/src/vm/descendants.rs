@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// How long the processes may take to die.
+/// The time that the processes may take to die.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Kills these processes and all their descendants, and waits until none of them is alive.
@@ -19,7 +19,7 @@ pub(crate) fn kill_descendants(roots: Vec<Pid>) {
     let until = Instant::now() + PATIENCE;
     let mut doomed = roots;
     while Instant::now() < until {
-        // What was found once is remembered: when its parent dies, it is no descendant any more.
+        // A process that was found once is remembered: when its parent dies, it is no descendant any more.
         doomed = living(&doomed);
         if doomed.is_empty() {
             return;
@@ -32,7 +32,7 @@ pub(crate) fn kill_descendants(roots: Vec<Pid>) {
     }
 }
 
-/// Those of these processes and their descendants that are not dead or zombies.
+/// The processes among these and their descendants that are neither dead nor zombies.
 #[cfg(target_os = "linux")]
 fn living(roots: &[Pid]) -> Vec<Pid> {
     use std::collections::{HashMap, HashSet};

@@ -16,10 +16,11 @@ use crate::vm::interrupter::Interrupter;
 use crate::vm::output::Output;
 use crate::vm::pipes::Incoming;
 
-/// How long the last words of a command may take to arrive: what it left running may hold its output open.
+/// The time that the last words of a command may take to arrive: a process that it left running may hold its output
+/// open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What ends a command that does not end by itself.
+/// The limit that ends a command which does not end by itself.
 #[derive(Clone)]
 pub(crate) struct Limit {
     /// The user.
@@ -28,7 +29,7 @@ pub(crate) struct Limit {
     pub(crate) deadline: Option<Instant>,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug)]
 pub(crate) enum Errand {
     /// By itself.
@@ -40,7 +41,7 @@ pub(crate) enum Errand {
     },
     /// It was ended: the time was over.
     TooLate {
-        /// What it had.
+        /// The time that it had.
         after: Duration,
     },
     /// It was ended with the run.
@@ -48,7 +49,7 @@ pub(crate) enum Errand {
 }
 
 impl Limit {
-    /// The same with a part of the time that is left.
+    /// This limit with a part of the time that is left.
     pub(crate) fn part(&self, divisor: u32) -> Self {
         let now = Instant::now();
         let left = |deadline: Instant| deadline.saturating_duration_since(now);

@@ -1,4 +1,4 @@
-//! What can happen to the VMs of a run.
+//! The events that can happen to the VMs of a run.
 
 use nix::unistd::Pid;
 use unflake_core::state::Piece;
@@ -26,7 +26,7 @@ pub enum Happening {
     Ran(VmId, Box<Ran>),
     /// A VM does not know the test that it was told to run.
     Unknown(VmId),
-    /// A copy is going to leave another one, as soon as it is told to.
+    /// A copy is going to make a copy of itself, as soon as it gets the command for that.
     Branching(VmId),
     /// A copy of a VM does what the VM was told; this is its process.
     Apart(VmId, Pid),
@@ -34,9 +34,9 @@ pub enum Happening {
     Rejoined(VmId, Option<String>),
     /// A VM remembers its state; what it could not look into.
     Marked(VmId, Vec<String>),
-    /// What is different in a VM from what it remembers, and what it could not look into.
+    /// The differences in a VM from what it remembers, and the state that it could not examine.
     Changed(VmId, Vec<Piece>, Vec<String>),
-    /// Where pieces of state were written.
+    /// The places at which pieces of state were written.
     Located(VmId, Vec<WirePlace>, Option<String>),
     /// A test ended its VM's session; the VM ends by itself soon.
     Stopped(VmId, StopKind, String),
@@ -54,10 +54,10 @@ pub enum Happening {
     Interrupted,
 }
 
-/// How a VM ended.
+/// The end of a VM.
 pub struct Fate {
     /// In words: "exit status 1", "killed by signal 11 (SIGSEGV)".
     pub how: String,
-    /// What it wrote.
+    /// Its output.
     pub output: Output,
 }

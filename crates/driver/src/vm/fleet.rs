@@ -26,7 +26,7 @@ use crate::vm::pipes::{Incoming, Pipes};
 use crate::vm::process::{Vm, describe};
 use crate::vm::stacks::read_stack;
 
-/// After its process has ended, a VM's last words have this long to arrive.
+/// The time that a VM's last words may take to arrive after its process has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// All VMs of a run.
@@ -171,7 +171,7 @@ impl Fleet {
         })
     }
 
-    /// What the first VM said of itself.
+    /// The hello of the first VM.
     pub fn hello(&self) -> Option<&Hello> {
         self.hello.as_ref()
     }
@@ -271,7 +271,7 @@ impl Fleet {
             Incoming::Exited(id, status) => {
                 if let Some(vm) = self.vms.get_mut(&id) {
                     vm.exited = Some((Instant::now(), describe(&status)));
-                    // What it left running must not outlive it, nor hold its channel open.
+                    // The processes that it left running must not outlive it, nor hold its channel open.
                     vm.kill();
                 }
                 Ok(None)
@@ -395,6 +395,6 @@ impl Drop for Fleet {
 
 /// Collects a killed fork in a container whose first process we are; else the system does.
 fn collect(pid: Pid) {
-    // That it is not our child is the rule, and an error here that says so.
+    // As a rule it is not our child, and then the call fails, which is no harm.
     let _not_ours = nix::sys::wait::waitpid(pid, None);
 }

@@ -9,7 +9,7 @@ use crate::vm::pipes::Incoming;
 #[derive(Clone, Default)]
 pub struct Interrupter(Arc<Mutex<Listeners>>);
 
-/// Whoever is to hear of an interruption.
+/// The queues that are to hear of an interruption.
 #[derive(Default)]
 struct Listeners {
     senders: Vec<Sender<Incoming>>,

@@ -1,14 +1,14 @@
-//! What a VM writes to its standard output and error: drained always, kept only in part.
+//! The standard output and error of a VM: always drained, and kept only in part.
 
 use std::io::{PipeReader, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-/// How many bytes of a VM's output are kept: the last ones.
+/// The number of bytes of a VM's output that are kept: the last ones.
 const KEPT: usize = 64 * 1024;
 
-/// How long the drain rests after a trickle.
+/// The time for which the drain rests after a few bytes.
 const NAP: Duration = Duration::from_millis(10);
 
 /// The last part of what a VM wrote. Clones share it.

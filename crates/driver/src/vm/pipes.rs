@@ -17,10 +17,10 @@ use crate::protocol::messages::Message;
 /// The longest line that a runner may send; its texts are cut far below this.
 const LONGEST_LINE: u64 = 256 * 1024 * 1024;
 
-/// How long a reader rests while its VM goes on without being told.
+/// The time for which a reader rests while its VM goes on by itself.
 const NAP: Duration = Duration::from_millis(3);
 
-/// What reaches the driver's one queue.
+/// The entries of the driver's one queue.
 pub(crate) enum Incoming {
     /// A VM has opened its ends; what we say to it goes here.
     Connected(VmId, File),
@@ -78,7 +78,7 @@ impl Pipes {
 
     /// Removes the pipes of a VM that is over, and wakes its reader up so that it sees that.
     pub(crate) fn remove(&self) {
-        // Opened for both, a pipe waits for nobody, and whoever waits for its other end goes on.
+        // A pipe that is opened for both ends waits for nobody, and a process that waits for its other end goes on.
         let both_ends = |path: &Path| OpenOptions::new().read(true).write(true).open(path);
         let wake_up = [both_ends(&self.messages), both_ends(&self.commands)];
         for path in [&self.messages, &self.commands] {

@@ -20,29 +20,29 @@ use crate::vm::pipes::{Incoming, Pipes};
 
 /// One VM as the driver sees it.
 pub struct Vm {
-    /// How it came to be.
+    /// The way in which it was made.
     pub birth: Birth,
     /// Its process, which leads its process group. Unknown until a forked one says hello.
     pub pid: Option<Pid>,
     /// The signal that makes it write its stacks, once it has said hello.
     pub stack_signal: Option<i32>,
-    /// How many trials it has done.
+    /// The number of its trials so far.
     pub trials: usize,
-    /// When we asked for it.
+    /// The time at which we asked for it.
     pub started: Instant,
-    /// When its process ended and how, once we know. Its last words may still be on their way.
+    /// The time at which its process ended, and how, once we know. Its last words may still be on their way.
     pub exited: Option<(Instant, String)>,
-    /// What its framework is to be started with.
+    /// The command that starts its framework.
     pub launch: Option<messages::Command>,
-    /// What it wrote; a forked VM writes into its parent's.
+    /// Its output; a forked VM writes into its parent's.
     pub output: Output,
-    /// Where its pipes lie.
+    /// The place of its pipes.
     pub(crate) pipes: Pipes,
     commands: Option<File>,
     connections: Connections,
 }
 
-/// How many connections a VM has made, and how many of them have ended.
+/// The number of connections that a VM has made, and of those that have ended.
 #[derive(Clone, Copy, Default)]
 struct Connections {
     made: usize,
@@ -136,7 +136,7 @@ impl Vm {
     }
 }
 
-/// How a process ended, in words.
+/// The end of a process, in words.
 pub(crate) fn describe(status: &io::Result<ExitStatus>) -> String {
     match status {
         Ok(status) => match (status.code(), status.signal()) {

@@ -1,4 +1,4 @@
-//! Where a hung test is: asks a VM's runner for the stacks of all its threads.
+//! The place at which a test hangs: asks a VM's runner for the stacks of all its threads.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// How long a VM has to write its stacks before we kill it without them.
+/// The time that a VM has to write its stacks before we kill it without them.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Signals the process and reads what its runner wrote into `file`; `None` if it wrote nothing.

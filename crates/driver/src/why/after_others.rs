@@ -1,6 +1,6 @@
-//! How a test ends after the tests that stand before it, when it always ends the same way alone.
+//! The outcome of a test after the tests that stand before it, when it always ends the same way alone.
 //!
-//! A test that does otherwise then depends on their order. Which of them it is, `unflake order` finds.
+//! A test that ends otherwise there depends on their order. `unflake order` finds out on which of them.
 
 use std::fs;
 
@@ -13,17 +13,17 @@ use crate::lab::session::{Halt, Session};
 use crate::why::gather::Bench;
 use crate::why::inquiry::{Inquiry, Probe};
 
-/// So many tests that stand before it, at most, are run before it.
+/// The most tests that run before it, of those that stand before it: the nearest.
 const MOST_TESTS: usize = 200;
-/// So many runs show that it is not chance, and give traces to compare.
+/// The number of runs that show that it is not chance, and give traces to compare.
 const RUNS: u32 = 4;
 
-/// How a test ended after others.
+/// The outcomes of a test after others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beside {
-    /// How many tests ran before it.
+    /// The number of tests that ran before it.
     pub tests: usize,
-    /// How many runs failed (hits) and passed.
+    /// The number of runs that failed (hits) and passed.
     pub tally: Tally,
 }
 

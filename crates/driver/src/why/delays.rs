@@ -12,14 +12,14 @@ use crate::protocol::delays::read_points;
 use crate::why::gather::Bench;
 use crate::why::inquiry::{Inquiry, Probe};
 
-/// What runs with delays have shown.
+/// The results of runs with delays.
 #[derive(Clone, Debug)]
 pub struct Fuzzed {
-    /// How many runs with delays there were.
+    /// The number of runs with delays.
     pub runs: u32,
-    /// At how many places there could have been one.
+    /// The number of places at which there could have been a delay.
     pub points: usize,
-    /// How many runs without delays failed (hits) and passed.
+    /// The number of runs without delays that failed (hits) and passed.
     pub without: Tally,
     /// The fewest delays that make the test fail, if any do.
     pub culprits: Option<Culprits>,

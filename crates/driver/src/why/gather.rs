@@ -21,9 +21,9 @@ use crate::why::trace::file::{TraceError, read_trace};
 pub struct Failures {
     /// The message of one of them.
     pub message: String,
-    /// How many there are.
+    /// The number of failing runs.
     pub runs: u32,
-    /// What was seen in them and in the passing runs.
+    /// The record of them and of the passing runs.
     pub ledger: Ledger,
 }
 
@@ -81,7 +81,7 @@ impl Bench {
         if let Some(keep) = keep {
             keep_trace(&trace, keep, side).map_err(StartError::Scratch)?;
         }
-        // Ours, from this very run: one that cannot be read is as good as lost, and that is told.
+        // The trace is ours, from this very run: if it cannot be read, it is as good as lost, and the report says so.
         match read_trace(&trace) {
             Ok(recorded) => {
                 self.cut += u32::from(!recorded.is_whole);
@@ -106,7 +106,7 @@ impl Bench {
         Ok(())
     }
 
-    /// How many passing runs have a trace.
+    /// The number of passing runs with a trace.
     pub(crate) fn passing(&self) -> u32 {
         self.ledger.runs(Side::Passing)
     }
@@ -154,7 +154,7 @@ fn by_fingerprint(runs: &[Run], all: Ledger) -> Result<Vec<Failures>, TraceError
     for (_, group) in &groups {
         let wanted = passing().chain(group.iter().copied());
         let files = wanted.map(|run| (run.trace.clone(), run.side)).collect();
-        // What is cut was counted when it was read for the first time.
+        // Traces that were cut off were counted when they were read for the first time.
         found.push(failures(group, add_all(files, &mut 0)?));
     }
     Ok(found)
@@ -194,7 +194,7 @@ fn add_all(files: Vec<(Utf8PathBuf, Side)>, cut: &mut u32) -> Result<Ledger, Tra
     let reader = thread::spawn(move || {
         for (path, side) in files {
             let is_over = |sent: Result<(), _>| sent.is_err();
-            // Whoever listens has gone because of an error that was sent before.
+            // The receiver has gone because of an error that was sent before.
             if is_over(sender.send(read_trace(&path).map(|recorded| (recorded, side)))) {
                 break;
             }

@@ -25,32 +25,32 @@ use crate::why::after_others::Beside;
 use crate::why::delays::Fuzzed;
 use crate::why::gather::{Bench, Failures};
 
-/// So many runs without delays are made before those with delays that the user wants.
+/// The number of runs without delays before those with delays that the user asked for.
 const BEFORE_DELAYS: u32 = 20;
-/// After so many runs that neither passed nor failed, none will.
+/// The number of runs that neither passed nor failed, after which it is assumed that none will.
 const MOST_WITHOUT: u32 = 5;
-/// After so many runs that end in the same way, it is run after other tests.
+/// The number of runs with the same outcome after which the test runs after other tests.
 const STEADY: u32 = 15;
 
-/// What is wanted.
+/// The settings of an inquiry.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
     /// The test, as the framework names it.
     pub test: String,
-    /// How many traced runs are made at most.
+    /// The most traced runs.
     pub runs: u32,
-    /// How many runs without tracing, at most, show how much tracing disturbs.
+    /// The most runs without tracing, which show how much tracing changes the result.
     pub plain_runs: u32,
-    /// Where traces are kept; else they are forgotten.
+    /// The folder in which traces are kept; with `None` they are forgotten.
     pub keep: Option<Utf8PathBuf>,
     /// Whether delays are tried.
     pub fuzz: FuzzWish,
-    /// By which delays are chosen.
+    /// The seed that chooses the delays.
     pub seed: u64,
 }
 
 impl Inquiry {
-    /// How many traced runs without delays are made, if so many have failed.
+    /// The most traced runs without delays, given the traced runs so far.
     fn most(&self, traced: Tally) -> u32 {
         match self.fuzz {
             FuzzWish::Yes if traced.hits == 0 => self.runs.min(BEFORE_DELAYS),
@@ -70,33 +70,33 @@ pub enum FuzzWish {
     Yes,
 }
 
-/// What a run is to show.
+/// The facts that a run is to show.
 #[derive(Clone, Copy)]
 pub(crate) enum Probe<'a> {
     /// How it ends.
     Plain,
     /// Its calls.
     Traced,
-    /// Its calls when threads are late.
+    /// Its calls when threads are delayed.
     Delayed(&'a Delays),
 }
 
-/// What the runs of a test have shown.
+/// The results of a test's runs.
 #[derive(Debug)]
 pub struct Traces {
     /// The folder that the files of sites are relative to.
     pub root: Utf8PathBuf,
-    /// How many traced runs passed.
+    /// The number of traced runs that passed.
     pub passing: u32,
-    /// How many traced runs did neither pass nor fail: they were skipped, for example.
+    /// The number of traced runs that neither passed nor failed: they were skipped, for example.
     pub neither: u32,
     /// The failing runs, by what failed; the most frequent first.
     pub failures: Vec<Failures>,
-    /// How many traces were cut off or lost.
+    /// The number of traces that were cut off or lost.
     pub cut: u32,
-    /// How many traced runs failed (hits) and passed.
+    /// The number of traced runs that failed (hits) and passed.
     pub traced: Tally,
-    /// The same of runs without tracing.
+    /// The number of runs without tracing that failed (hits) and passed.
     pub plain: Tally,
     /// Whether there were enough traces to tell chance from cause.
     pub is_enough: bool,
@@ -104,13 +104,13 @@ pub struct Traces {
     pub is_interrupted: bool,
     /// Whether each run had another hash seed; else the environment fixes it.
     pub varies_hash_seed: bool,
-    /// How it ended after the tests that stand before it, if that was tried.
+    /// Its outcomes after the tests that stand before it, if that was tried.
     pub beside: Option<Beside>,
-    /// What runs with delays have shown, if there were any. Failing runs are then those with delays.
+    /// The results of runs with delays, if there were any. Failing runs are then those with delays.
     pub fuzzed: Option<Fuzzed>,
 }
 
-/// What is known so far.
+/// The results so far.
 #[derive(Default)]
 struct Gathered {
     bench: Bench,
@@ -120,7 +120,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Whether one more traced run is wanted after so many.
+    /// Whether one more traced run is wanted after this number of them.
     fn wants_more(&self, number: u32, inquiry: &Inquiry) -> bool {
         let is_left = number < inquiry.most(self.bench.traced);
         is_left && !self.bench.is_enough() && self.says_something()
@@ -138,8 +138,8 @@ impl Gathered {
 }
 
 impl Session {
-    /// Runs a test with tracing until there are enough traces, or the user has had enough: then what is known
-    /// so far is told.
+    /// Runs a test with tracing until there are enough traces, or until the user interrupts it: then the result is
+    /// what is known so far.
     pub fn trace(mut self, inquiry: &Inquiry) -> Result<Traces, RunError> {
         let mut gathered = Gathered::default();
         let is_interrupted = match self.trace_test(inquiry, &mut gathered) {
@@ -227,7 +227,8 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a test without tracing, after so many runs with it: how many failed (hits) and passed.
+    /// Runs a test without tracing, `runs` times after `before` runs with it, and returns how many runs failed (hits)
+    /// and passed.
     fn run_plain(
         &mut self,
         test: &TestId,
@@ -259,7 +260,7 @@ impl Session {
         };
         let project = self.project_in(place.as_ref());
         let mut setup = self.wish.project.setup(self.listed());
-        // What would make a run the same as the first is just what is not wanted.
+        // Settings that make a run equal to the first one are not wanted here.
         setup.replay.clear();
         let setup = setup.moved(self.listing_place(), &self.place(place.as_ref()));
         let few = project.start_among(&setup, &[], order);
@@ -299,7 +300,7 @@ impl Session {
         self.leave(Some(vm))?;
         if let Some(mut place) = lane.workspace {
             let restored = place.restore().map_err(StartError::Scratch)?;
-            // One that had to be made anew may differ in ways that nobody sees.
+            // A workspace that had to be made anew may differ in ways that nobody sees.
             *workspace = (!restored.is_rebuilt).then_some(place);
         }
         let trial = trials.into_iter().flatten().next_back();
@@ -335,7 +336,7 @@ impl Session {
     }
 }
 
-/// The same start, with code of a folder traced.
+/// This start of a VM, with the code of a folder traced.
 fn traced(start: Command, folder: &Utf8Path, delays: Option<WireDelays>) -> Command {
     match start {
         Command::Start {

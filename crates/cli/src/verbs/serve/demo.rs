@@ -116,7 +116,7 @@ pub(super) fn fill(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a made-up test is called.
+/// The name of a made-up test.
 fn name(test: u32) -> String {
     let pick = |from: &[&'static str], by: u32| from[by as usize % from.len()];
     let part = pick(&PARTS, test);
@@ -236,7 +236,7 @@ fn to_rows(run: SimulatedRun, cluster: Option<u32>, today: i32) -> Vec<Row> {
     vec![first, rerun]
 }
 
-/// What a failure says: the same for one fault, and for tests that fail together.
+/// The message of a failure: the same for one fault, and for tests that fail together.
 fn message(run: SimulatedRun, cluster: Option<u32>, chance: u64) -> String {
     let kind = match (run.bug, cluster) {
         (Some(bug), _) => u64::from(bug) + 1,

@@ -21,14 +21,14 @@ pub(crate) fn token(args: &TokenArgs) -> anyhow::Result<Exit> {
             }
             let today = dates::to_text(dates::day_of(dates::now()));
             let secret = add(file.path.as_std_path(), name, &roles, today)?;
-            let told = "this is the only time that it is shown; UNFLAKE_TOKEN takes it:";
+            let told = "the secret is shown only this once; put it into UNFLAKE_TOKEN:";
             drop(writeln!(std::io::stderr(), "{told}"));
             print(&secret)?;
         }
         TokenVerb::Revoke { name, file } => {
             revoke(file.path.as_std_path(), name)?;
             print(&format!(
-                "the token `{}` is worth nothing now",
+                "the token `{}` does not work any more",
                 printable(name)
             ))?;
         }

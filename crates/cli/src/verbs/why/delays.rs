@@ -19,7 +19,7 @@ pub(super) fn tell(fuzzed: &Fuzzed, answer: &Answer) -> Vec<String> {
     let points = plural(fuzzed.points, "place", "places");
     let Some(culprits) = &fuzzed.culprits else {
         let what = format!(
-            "Delays made no difference either: {runs} with threads and tasks made late at {points}."
+            "Delays made no difference either: {runs} with delays of threads and tasks at {points}."
         );
         return vec![what];
     };
@@ -41,7 +41,9 @@ pub(super) fn tell(fuzzed: &Fuzzed, answer: &Answer) -> Vec<String> {
         lines.extend(root.flat_map(|root| source(root, &point.file, point.line)));
     }
     if !culprits.is_fewest {
-        lines.push("   Perhaps fewer would do: the runs were used up (--runs).".to_owned());
+        lines.push(
+            "   Fewer delays may be enough: no runs were left to try that (--runs).".to_owned(),
+        );
     }
     if let Some((one, other)) = race(answer) {
         let call = |spot: &Spot| {

@@ -15,16 +15,16 @@ use crate::verbs::why::{Answer, Explained, Ranked};
 use crate::view::printable::printable;
 use crate::view::report::plural;
 
-/// So many lines of source are shown before and after one.
+/// The lines of source that are shown before a line, and after it.
 const AROUND: usize = 1;
-/// So many calls that vary by themselves are named.
+/// The most calls that are named of those that vary by themselves.
 const MOST_SOURCES: usize = 5;
-/// So many further calls of two threads that race are named.
+/// The most further calls that are named of two threads that race.
 const MOST_ALIKE: usize = 2;
-/// Said where the differences may be mere chance.
-const SALT: &str = "There were too few passing or failing runs to tell chance from cause: take the first \
-                    places with a grain of salt.";
-/// Times that differ by more microseconds are shown.
+/// A note for differences that may be mere chance.
+const TOO_FEW_RUNS: &str = "There were too few passing or failing runs to tell cause from chance: even the \
+                            first places may be chance.";
+/// The smallest difference of times that is shown, in microseconds.
 const TOLD_TIME: f64 = 1000.0;
 
 pub(super) fn write(answer: &Answer) -> String {
@@ -58,7 +58,7 @@ pub(super) fn write(answer: &Answer) -> String {
             }
             lines.extend(explained(answer, failures));
             if groups > 1 && !failures.is_enough {
-                lines.extend([String::new(), SALT.to_owned()]);
+                lines.extend([String::new(), TOO_FEW_RUNS.to_owned()]);
             }
         }
         lines.extend(footnotes(answer));
@@ -74,7 +74,7 @@ fn headline(answer: &Answer) -> String {
             "{} failed in {hits} of {runs}",
             style(printable(test)).bold()
         ),
-        None => format!("{hits} of {runs} are failing ones"),
+        None => format!("{hits} of {runs} failed"),
     }
 }
 
@@ -88,16 +88,16 @@ fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
         } => {
             if shown.is_empty() {
                 let nothing = if failures.is_enough {
-                    "No call differs between its passing and failing runs. What is made of a call's \
-                     result without another call is not seen, nor what installed packages do by \
+                    "No call differs between its passing and failing runs. unflake sees calls only: not \
+                     what the code does between two calls, and not what installed packages do by \
                      themselves."
                 } else {
                     "No call differs clearly between so few passing and failing runs."
                 };
                 lines.extend([String::new(), nothing.to_owned()]);
                 if answer.cut > 0 {
-                    let lost = "An interpreter that is killed cannot write down what it did last: that is \
-                                not seen either.";
+                    let lost = "An interpreter that is killed cannot record its last calls: they are not \
+                                seen either.";
                     lines.push(lost.to_owned());
                 }
             }
@@ -110,7 +110,7 @@ fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
                 let more = plural(more, "more place differs", "more places differ");
                 lines.extend([String::new(), format!("{more} (--top {total} shows all)")]);
             }
-            // What has no category is what a failure does, and not where it comes from.
+            // A difference without a category is an effect of the failure, and not its cause.
             if shown.iter().all(|one| one.category.is_none()) {
                 lines.extend(vary_by_themselves(sources));
             }
@@ -141,12 +141,13 @@ fn explained(answer: &Answer, failures: &Explained) -> Vec<String> {
     lines
 }
 
-/// What is another from run to run by itself: no single call explains the failure, but several may.
+/// The calls whose results vary from run to run by themselves: no single one explains the failure, but several may.
 fn vary_by_themselves(sources: &[Spot]) -> Vec<String> {
     if sources.is_empty() {
         return Vec::new();
     }
-    let what = "These return something else from run to run, and may do it together:";
+    let what =
+        "These calls return different values from run to run, and may cause the failure together:";
     let mut lines = vec![String::new(), what.to_owned()];
     let told = sources.iter().take(MOST_SOURCES).map(|spot| {
         let place = printable(&spot.site.to_string());
@@ -172,9 +173,9 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
         format!("   {}", counts(difference, answer.passing, failing)),
     ];
     if let Some(source) = difference.follows {
-        // Where to look is what it follows from: a line or two will do.
+        // The cause is worth a look, not its consequence: a line or two are enough.
         lines.push(format!(
-            "   it may only follow from {source}: both differ in the same runs"
+            "   it may be a mere consequence of {source}: both differ in the same runs"
         ));
         return lines;
     }
@@ -220,7 +221,7 @@ fn one(number: usize, difference: &Difference, answer: &Answer, failing: u32) ->
     lines
 }
 
-/// What is part of the same finding, and where.
+/// The other parts of the same finding, and their places.
 fn belongs(difference: &Difference) -> Vec<String> {
     let mut lines = Vec::new();
     let place = |spot: &Spot| printable(&spot.site.to_string());
@@ -248,7 +249,7 @@ fn belongs(difference: &Difference) -> Vec<String> {
         };
         let shown = shown.join(", ");
         lines.push(format!(
-            "   the same two threads meet otherwise at {shown}{more}"
+            "   the same two threads also meet in another order at {shown}{more}"
         ));
     }
     lines
@@ -268,7 +269,7 @@ fn has_times(difference: &Difference) -> bool {
     is_time || difference.spot.site.kind != Kind::Plain
 }
 
-/// What a call returned on one side: the most frequent values, and whether there are more.
+/// The values that a call returned on one side: the most frequent ones, and whether there are more.
 fn values(title: &str, values: &[String], spread: &Spread) -> Option<String> {
     if values.is_empty() {
         return None;
@@ -304,7 +305,7 @@ pub(super) fn source(root: &Utf8Path, file: &str, line: u32) -> Vec<String> {
     lines.collect()
 }
 
-/// How the runs were made, and how far they can be trusted.
+/// Notes on how the runs were made, and on how far they can be trusted.
 fn footnotes(answer: &Answer) -> Vec<String> {
     let mut notes = vec![String::new()];
     if answer.is_interrupted {
@@ -334,7 +335,7 @@ fn footnotes(answer: &Answer) -> Vec<String> {
     }
     // Of several failures each has its own note.
     if !answer.is_enough && answer.failures.len() == 1 {
-        notes.push(SALT.to_owned());
+        notes.push(TOO_FEW_RUNS.to_owned());
     }
     if answer.cut > 0 {
         let traces = plural(answer.cut as usize, "trace was", "traces were");
@@ -342,7 +343,7 @@ fn footnotes(answer: &Answer) -> Vec<String> {
     }
     if answer.neither > 0 {
         let runs = plural(answer.neither as usize, "run", "runs");
-        notes.push(format!("{runs} did neither pass nor fail."));
+        notes.push(format!("{runs} neither passed nor failed."));
     }
     notes
 }
@@ -376,7 +377,8 @@ mod tests {
         Tally { hits, misses }
     }
 
-    /// A test of which so many runs failed and passed, with tracing and without, and nothing is known.
+    /// The answer about a test of which nothing is known but the counts: its failures and passes with tracing and
+    /// without, and the number of passing traces.
     fn answer(traced: Tally, plain: Tally, passing: u32) -> Answer {
         let failures = Explained {
             message: "assert False".to_owned(),
@@ -445,9 +447,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_taken_with_salt_where_nothing_is_told() {
+    fn nothing_is_called_chance_where_nothing_is_told() {
         let told = write(&answer(tally(0, 100), tally(0, 10), 100));
-        assert!(told.contains("With 95 % confidence") && !told.contains("salt"));
-        assert!(write(&answer(tally(3, 7), tally(0, 0), 7)).contains("salt"));
+        assert!(told.contains("With 95 % confidence") && !told.contains("may be chance"));
+        assert!(write(&answer(tally(3, 7), tally(0, 0), 7)).contains("may be chance"));
     }
 }

@@ -15,10 +15,10 @@ use crate::verbs::why::{Answer, Ranked};
 use crate::view::explain::explain;
 use unflake_history::dates;
 
-/// So many findings are kept.
+/// The most findings that are kept.
 const TOP: usize = 3;
 
-/// Adds what was found to the history. Trouble with the history is told and costs nothing else.
+/// Adds what was found to the history. An error of the history is shown, and has no other effect.
 pub(super) fn keep(args: &WhyArgs, answer: &Answer) {
     if let Err(error) = try_keep(args, answer) {
         let error = error.context("the answer is not in the history");

@@ -4,7 +4,7 @@ use crate::verbs::why::{Answer, delays};
 use crate::view::printable::printable;
 use crate::view::report::plural;
 
-/// What other tests do to it.
+/// The effect of other tests on it.
 pub(super) fn after_others(answer: &Answer) -> Vec<String> {
     let Some(beside) = answer.beside else {
         return Vec::new();
@@ -18,7 +18,7 @@ pub(super) fn after_others(answer: &Answer) -> Vec<String> {
     let test = answer.test.as_deref().unwrap_or_default();
     let what = format!(
         "Alone it always {usual}; after the {tests} before it, it {odd} in all of {} runs: it depends on \
-         them. `unflake order {}` finds which of them it is.",
+         them. `unflake order {}` finds out on which of them.",
         beside.tally.runs(),
         printable(test)
     );
@@ -54,7 +54,7 @@ pub(super) fn changed_by_tracing(answer: &Answer) -> String {
     what
 }
 
-/// How rare a failure must be that was not seen: the upper bound of its rate at 95 % confidence.
+/// The sentences about a failure that was not seen: the upper bound of its rate at 95 % confidence, and what to try.
 pub(super) fn never_failed(answer: &Answer) -> Vec<String> {
     if answer.traced.runs() == 0 {
         let what = "It never ran to an end (`skip` or `xfail`, for example), so there is nothing to compare.";
@@ -79,7 +79,7 @@ pub(super) fn never_failed(answer: &Answer) -> Vec<String> {
     lines
 }
 
-/// The rate at which so many runs without a failure have a probability of 5 %.
+/// The failure rate at which `runs` runs without a failure have a probability of 5 %.
 pub(super) fn rarest(runs: u32) -> f64 {
     1.0 - 0.05_f64.powf(1.0 / f64::from(runs.max(1)))
 }

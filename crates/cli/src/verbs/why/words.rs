@@ -7,10 +7,10 @@ use unflake_core::why::trace::Kind;
 
 use crate::view::printable::printable;
 
-/// So many of several values are named.
+/// The most values that are named of several.
 const NAMED_VALUES: usize = 3;
 
-/// What failing runs do otherwise, in a sentence without its full stop.
+/// The difference of failing runs, in a sentence without its full stop.
 pub(crate) fn sentence(difference: &Difference) -> String {
     let first = part(
         &difference.spot,
@@ -38,7 +38,7 @@ pub(crate) fn sentence(difference: &Difference) -> String {
     }
 }
 
-/// What is said of one call.
+/// The words about one call.
 fn part(spot: &Spot, what: &str) -> String {
     match spot.site.kind {
         Kind::Leftover => format!(
@@ -57,7 +57,7 @@ fn part(spot: &Spot, what: &str) -> String {
     }
 }
 
-/// In how many runs it is so.
+/// The number of failing and of passing runs with the difference.
 pub(crate) fn counts(difference: &Difference, passing: u32, failing: u32) -> String {
     let hits = |held: Held| if difference.holds { held.yes } else { held.no };
     let (odd, usual) = (hits(difference.failing), hits(difference.passing));
@@ -79,7 +79,7 @@ fn call(spot: &Spot) -> String {
     let thread = thread(&spot.thread).map_or_else(String::new, |thread| format!(" in {thread}"));
     match extreme {
         Some((name, extreme)) => format!(
-            "of all calls of `{}`{caller}{thread} the one with the {} result",
+            "the call of `{}`{caller}{thread} with the {} result",
             printable(name),
             extreme.word()
         ),
@@ -91,8 +91,8 @@ fn called(spot: &Spot) -> String {
     printable(&spot.site.callee)
 }
 
-/// Which thread it is, by where it was started; nothing of the main thread. The names are those of
-/// `docs/trace-format.md`; one of another kind is told as it is.
+/// A thread in words, by where it was started; `None` for the main thread. The names are those of
+/// `docs/trace-format.md`; a name of another kind is shown as it is.
 pub(crate) fn thread(name: &str) -> Option<String> {
     if name.is_empty() || name == "main" {
         return None;
@@ -135,8 +135,8 @@ fn claim(spot: &Spot, claim: &Claim, other: Option<&Spot>, is: bool) -> String {
     match claim {
         Claim::Reached if is => "is made".to_owned(),
         Claim::Reached => "is not made".to_owned(),
-        Claim::Repeats if is => "returns what an earlier call there has returned".to_owned(),
-        Claim::Repeats => "returns something that no earlier call there has returned".to_owned(),
+        Claim::Repeats if is => "returns the same as an earlier call at this place".to_owned(),
+        Claim::Repeats => "returns a value that no earlier call at this place returned".to_owned(),
         Claim::Returns(value) if spot.site.kind == Kind::Leftover => {
             format!("is {}`{}`", if is { "" } else { "not " }, printable(value))
         }
@@ -175,7 +175,7 @@ fn claim(spot: &Spot, claim: &Claim, other: Option<&Spot>, is: bool) -> String {
                 format!("{} ({})", call(other), printable(&other.site.to_string()))
             });
             let order = if is { "only after" } else { "before" };
-            format!("begins {order} this has ended: {other}")
+            format!("begins {order} the end of {other}")
         }
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn write(report: &Report) -> String {
     let how = match &report.ending {
         Some(Ending::Completed) | None => String::new(),
         Some(Ending::Interrupted) => " (interrupted)".to_owned(),
-        Some(Ending::OutOfTime) => " (the time was over before all had run)".to_owned(),
+        Some(Ending::OutOfTime) => " (the time ran out before all tests had run)".to_owned(),
         Some(Ending::CutShort { reason }) => {
             format!("\nERROR {}", printable_lines(reason))
         }

@@ -75,7 +75,7 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding, others: 
     }
     if finding.is_latent {
         let line =
-            "latent: it takes tests of two classes in one JVM, and each class has its own here";
+            "latent: it needs tests of two classes in one JVM, but here each class has its own";
         let _ = writeln!(text, "           {line}");
     }
     let mut first = None;
@@ -97,7 +97,7 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding, others: 
     write_failure(text, finding);
 }
 
-/// The tests that failed together with one, in the same way: each was confirmed, and has its own answers.
+/// The tests that failed together with one and in the same way. Each was confirmed, and has its own answers.
 fn write_others(text: &mut String, others: &[&Finding]) {
     if others.is_empty() {
         return;
@@ -112,7 +112,7 @@ fn write_others(text: &mut String, others: &[&Finding]) {
     }
 }
 
-/// What the finding has to do with: changes, other tests, files, and what was seen to help.
+/// The evidence of a finding: changes, other tests, files, and a change that was seen to help.
 fn write_reasons(text: &mut String, report: &Report, finding: &Finding) {
     let changes = finding.blame.iter();
     let changes = changes.flat_map(|blame| whose::evidence(blame));
@@ -142,7 +142,7 @@ fn write_reasons(text: &mut String, report: &Report, finding: &Finding) {
     }
 }
 
-/// How to see it again, with unflake and without.
+/// The commands that show the finding again, with unflake and without.
 fn write_commands(text: &mut String, report: &Report, finding: &Finding) {
     let invocation = &report.invocation;
     write_titled(text, "repeat:", &invocation.repeat(report, finding));
@@ -176,7 +176,7 @@ fn write_failure(text: &mut String, finding: &Finding) {
     }
 }
 
-/// How wide a line is, and what stands before the lines of a finding.
+/// The width of a line in columns, and what stands before the lines of a finding.
 const WIDTH: usize = 80;
 const INDENT: &str = "           ";
 
@@ -192,20 +192,20 @@ fn write_wrapped(text: &mut String, sentence: &str, is_bold: bool) {
     }
 }
 
-/// The same beside the title `changes:`, or where it would be.
+/// A sentence beside the title `changes:`, or in its column if `title` is empty.
 fn write_hanging(text: &mut String, title: &str, sentence: &str) {
     const TITLE: usize = "changes:".len();
     let lines = wrap(sentence, WIDTH - INDENT.len() - TITLE - 3);
     for (place, line) in lines.iter().enumerate() {
         let title = if place == 0 { title } else { "" };
         let title = style(format!("{title:<TITLE$}")).dim();
-        // What goes on with the line before is set in.
+        // A line that continues the one before is indented.
         let more = if place == 0 { "" } else { "  " };
         let _ = writeln!(text, "{INDENT}{title} {more}{line}");
     }
 }
 
-/// The same after a title of any length.
+/// A sentence after a title of any length.
 fn write_prose(text: &mut String, title: &str, sentence: &str) {
     let lines = wrap(&format!("{title} {sentence}"), WIDTH - INDENT.len() - 2);
     for (place, line) in lines.iter().enumerate() {
@@ -216,7 +216,8 @@ fn write_prose(text: &mut String, title: &str, sentence: &str) {
     }
 }
 
-/// The words of a sentence in lines so wide. What is longer than a line, an id for example, stays whole.
+/// The words of a sentence in lines of at most `width` characters. A word that is longer than a line, an id for
+/// example, stays whole.
 fn wrap(sentence: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in sentence.trim().split(' ') {
@@ -238,7 +239,7 @@ fn write_titled(text: &mut String, title: &str, line: &str) {
     let _ = writeln!(text, "           {title} {}", printable(line));
 }
 
-/// So many leftovers are shown; JSON has all.
+/// The most leftovers that are shown; JSON has all.
 const LATENT: usize = 20;
 
 fn write_latent(text: &mut String, report: &Report) {
@@ -336,14 +337,17 @@ fn write_costs(text: &mut String, report: &Report) {
     }
     lines.retain(|(even, _)| !even.is_empty());
     if !lines.is_empty() {
-        let _ = writeln!(text, "same-VM reruns for the time of one other (N_E):");
+        let _ = writeln!(
+            text,
+            "reruns in the same process that take as long as one other rerun (N_E):"
+        );
     }
     for (even, whose) in lines {
         let _ = writeln!(text, "    {even}: {whose}");
     }
 }
 
-/// How many same-VM reruns each kind of fresh VM costs.
+/// The number of reruns in the same VM that take as long as one in each kind of fresh VM.
 fn write_even(costs: Costs) -> String {
     let even = |name: &str, fresh: Spent| {
         let ratio = costs.break_even(fresh)?;

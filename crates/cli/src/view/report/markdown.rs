@@ -8,7 +8,7 @@ use super::{Report, order, plural, seconds, whose};
 use crate::quarantine::describe;
 use crate::view::printable::{printable, printable_lines};
 
-/// How much of a failure text a summary holds.
+/// The most characters of a failure text that a summary holds.
 const TEXT_LIMIT: usize = 4000;
 
 /// The report as Markdown.
@@ -81,7 +81,7 @@ fn write_finding(text: &mut String, report: &Report, finding: &Finding) {
         "<details><summary>{}</summary>\n",
         html(finding.test.name())
     );
-    text.push_str("| rung | outcome | time | VM | message |\n|---|---|---|---|---|\n");
+    text.push_str("| rung | outcome | time | process | message |\n|---|---|---|---|---|\n");
     let told = finding
         .trials
         .iter()

@@ -10,10 +10,10 @@ use unflake_core::verdict::{Finding, Verdict};
 
 use super::{plural, seconds};
 
-/// So many tests are named in one line.
+/// The most tests that are named in one line.
 const NAMED: usize = 8;
 
-/// What a finding depends on and the state behind it: titles and texts.
+/// The tests that a finding depends on, and the state behind it: titles and texts.
 pub(crate) fn describe(finding: &Finding) -> Vec<(&'static str, String)> {
     let dependence = finding.dependence.iter();
     let mut lines: Vec<_> = dependence
@@ -25,7 +25,7 @@ pub(crate) fn describe(finding: &Finding) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// The same in lines, for reports that have no titles.
+/// The titles and texts of [`describe`] as lines, for reports that have no titles.
 pub(crate) fn describe_lines(finding: &Finding) -> Vec<String> {
     let lines = describe(finding).into_iter();
     lines
@@ -50,14 +50,17 @@ fn describe_dependence(dependence: &Dependence) -> Vec<(&'static str, String)> {
         lines.push(("alone", describe_ends(diagnosis.alone)));
     }
     if !diagnosis.cleaners.is_empty() {
-        lines.push(("unless in between", name_some(&diagnosis.cleaners)));
+        lines.push((
+            "unless this runs in between",
+            name_some(&diagnosis.cleaners),
+        ));
     }
     if dependence.needs_suite {
-        let text = "only where the whole suite was imported, not with these tests by themselves";
+        let text = "only when the whole suite is imported, not with these tests by themselves";
         lines.push(("seen", text.to_owned()));
     }
     let runs = plural(dependence.runs as usize, "run", "runs");
-    let mut effort = format!("{runs} of it in {}", seconds(dependence.spent));
+    let mut effort = format!("{runs} of this test in {}", seconds(dependence.spent));
     if !diagnosis.is_complete {
         effort.push_str("; not every test was tried");
     }
@@ -83,10 +86,10 @@ fn describe_cause(cause: &Cause, passes_alone: bool) -> Vec<(&'static str, Strin
     }
     if cause.shown.is_empty() {
         let text = if cause.changed == 0 {
-            "no change was seen: it may be in what could not be looked into".to_owned()
+            "no change was seen; it may be in state that unflake cannot look into".to_owned()
         } else {
             let changed = plural(cause.changed, "change was", "changes were");
-            format!("{changed} seen, and putting back what can be put back does not help")
+            format!("{changed} seen, but putting back those that can be put back does not help")
         };
         lines.push(("state", text));
         for suspect in &cause.suspects {
@@ -99,7 +102,7 @@ fn describe_cause(cause: &Cause, passes_alone: bool) -> Vec<(&'static str, Strin
     lines
 }
 
-/// So many things that were not looked into are told.
+/// The most things that are listed as not looked into.
 const UNSEEN: usize = 4;
 
 fn describe_shown(shown: &Shown) -> String {
@@ -132,7 +135,7 @@ fn is_set_up(piece: &Piece) -> bool {
     piece.kind == "fixture" && piece.before.is_none()
 }
 
-/// What a piece is called: its kind and its path, which may begin with the kind.
+/// The name of a piece: its kind and its path, which may begin with the kind.
 fn name_piece(piece: &Piece) -> String {
     let Piece { kind, path, .. } = piece;
     if path

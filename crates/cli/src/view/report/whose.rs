@@ -10,9 +10,9 @@ use unflake_history::dates;
 
 use super::plural;
 
-/// How many changes, and how many things that are not known, are listed.
+/// The most changes that are listed, and the most things that are not known.
 pub(crate) const MOST: usize = 10;
-/// How much of a message is told.
+/// The most columns of a message that are shown.
 const LONGEST: usize = 160;
 
 /// The answer in a sentence.
@@ -22,12 +22,12 @@ pub(crate) fn answer(finding: &Finding) -> Option<String> {
     Some(match &blame.whose {
         Whose::Yours(Guilt::NewTest) => format!("YOURS: the base, {commit}, has no such test"),
         Whose::Yours(Guilt::FailsMore) => format!(
-            "YOURS: it goes through your change, and failed {} at {commit}",
+            "YOURS: it uses what you changed, and failed {} at {commit}",
             both_sides(blame)
         ),
         Whose::Yours(Guilt::Exposed) => format!(
-            "YOURS: {commit} passes in its own order and fails in the order of this run: a test came, \
-             went or moved"
+            "YOURS: {commit} passes in its own order and fails in the order of this run: a test was \
+             added, removed or moved"
         ),
         Whose::NotYours(Innocence::AtBase) => format!(
             "NOT YOURS: it fails in the same way without your change, in {} runs at {commit} and in {} \
@@ -47,7 +47,7 @@ pub(crate) fn answer(finding: &Finding) -> Option<String> {
             )
         }
         Whose::NotYours(Innocence::UntouchedAtFailure) => format!(
-            "NOT YOURS: nothing that changed since {commit} had been opened when it failed, and it has \
+            "NOT YOURS: when it failed, nothing that changed since {commit} had been opened; it has \
              passed since"
         ),
         Whose::NotYours(Innocence::NothingChanged) => match blame.base.as_ref() {
@@ -69,9 +69,9 @@ fn why_open(open: &Open, blame: &Blame) -> String {
         Open::NoRepository => "the project is in no git repository".to_owned(),
         Open::NoBase { why, .. } => format!("there is no base to compare with ({why})"),
         Open::NotAsked => "nothing was run at the base".to_owned(),
-        Open::Budget if blame.here.runs() == 0 => "the time for it was over".to_owned(),
+        Open::Budget if blame.here.runs() == 0 => "the time for it ran out".to_owned(),
         Open::Budget => format!(
-            "the time for it was over (it failed {} at the base)",
+            "the time for it ran out (it failed {} at the base)",
             both_sides(blame)
         ),
         Open::BaseCannotRun { why } if blame.otherwise.is_some() => {
@@ -87,7 +87,7 @@ fn why_open(open: &Open, blame: &Blame) -> String {
         Open::EnvironmentMoved { files, why } => {
             let why = why.as_deref().map(first_line);
             let why = why.map_or_else(String::new, |why| {
-                format!(" (it has none of its own: {why})")
+                format!(" (the base has none of its own: {why})")
             });
             format!(
                 "it fails at the base too, but the base ran with your environment{why}, and {} changed",
@@ -95,22 +95,22 @@ fn why_open(open: &Open, blame: &Blame) -> String {
             )
         }
         Open::AnotherFailure { message } => format!(
-            "it failed {} at the base, but here also in another way, and there never so: {}",
+            "it failed {} at the base, but some failures here are of a kind that the base never had: {}",
             both_sides(blame),
             first_line(message)
         ),
         Open::NotSettled => format!(
-            "it failed {} at the base, which tells nothing",
+            "it failed {} at the base, which decides nothing",
             both_sides(blame)
         ),
         Open::TooRare { known, .. } => format!(
-            "the history knows it by {} of {} runs, and {} here do not tell whether it is as rare now",
+            "in the history it failed in {} of {} runs, and {} here do not tell whether it is still as rare",
             known.failures,
             known.runs,
             blame.here.runs()
         ),
         Open::Unseen => format!(
-            "it failed {} at the base, but was not seen to use your change",
+            "it failed {} at the base, but was not seen to use what you changed",
             both_sides(blame)
         ),
         Open::Unexamined => "it was not run again".to_owned(),
@@ -119,7 +119,7 @@ fn why_open(open: &Open, blame: &Blame) -> String {
     }
 }
 
-/// What would settle it, if it is not known; and which flag forgives it.
+/// The remedy if it is not known whose a failure is: what would settle it, and which flag forgives it.
 pub(crate) fn settle(finding: &Finding) -> Option<String> {
     let blame = finding.blame.as_deref()?;
     let Whose::NotKnown(open) = &blame.whose else {
@@ -132,7 +132,7 @@ pub(crate) fn settle(finding: &Finding) -> Option<String> {
             None => "a revision to compare with: --base REV".to_owned(),
         },
         Open::NotAsked => {
-            "runs at the base, without --check-base=never or --intersect=never".to_owned()
+            "runs at the base: leave --check-base=never and --intersect=never out".to_owned()
         }
         Open::BaseTooSlow { .. } => {
             "more time: --blame-budget SECONDS, or [base] budget in unflake.toml".to_owned()
@@ -151,7 +151,7 @@ pub(crate) fn settle(finding: &Finding) -> Option<String> {
         }
         Open::TooRare { needs, .. } => match needs {
             Some(runs) => format!("{runs} runs here in which it does not fail"),
-            None => "more runs here than are ever made".to_owned(),
+            None => "more runs here than unflake ever makes".to_owned(),
         },
         Open::Unexamined => reruns(finding.verdict).to_owned(),
         Open::OldReport | Open::OtherMachine => "a report of this very code and machine".to_owned(),
@@ -163,7 +163,7 @@ pub(crate) fn settle(finding: &Finding) -> Option<String> {
     })
 }
 
-/// What lets a test be run again that was not.
+/// The remedy for a test that did not run again.
 fn reruns(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Unexamined(Reason::TooManyFailures) => "fewer failures, or a higher --threshold",
@@ -176,12 +176,11 @@ fn reruns(verdict: Verdict) -> &'static str {
         | Verdict::NonDeterministic
         | Verdict::Brittle
         | Verdict::Broken
-        | Verdict::Unclear(_) => "a run that comes to its end",
+        | Verdict::Unclear(_) => "a run that is not cut off",
     }
 }
 
-/// One line on what was compared, then one for each change that its runs went through and for each thing that is not
-/// known.
+/// The evidence in lines: what was compared, then each change that the runs used, then each thing that is not known.
 pub(crate) fn evidence(blame: &Blame) -> Vec<String> {
     let Some(base) = &blame.base else {
         return Vec::new();
@@ -199,7 +198,7 @@ pub(crate) fn evidence(blame: &Blame) -> Vec<String> {
     lines.extend(cut(touches));
     lines.extend(cut(unknowns.collect()));
     if blame.here.runs() > 0 && intersection.is_disjoint() {
-        lines.push("its runs used none of that".to_owned());
+        lines.push("its runs used none of these".to_owned());
     }
     if blame.here.runs() > 0 {
         lines.push(format!(
@@ -215,7 +214,10 @@ pub(crate) fn evidence(blame: &Blame) -> Vec<String> {
     }
     if !blame.polluters.is_empty() {
         let names: Vec<String> = blame.polluters.iter().map(ToString::to_string).collect();
-        lines.push(format!("it fails after {}, and not without", some(&names)));
+        lines.push(format!(
+            "it fails after {}, and not otherwise",
+            some(&names)
+        ));
     }
     if let Some(message) = &blame.otherwise {
         lines.push(format!(
@@ -234,7 +236,7 @@ fn short(base: &Base) -> &str {
     })
 }
 
-/// The first of many lines, and how many the others are.
+/// The first [`MOST`] lines, and the number of the others.
 fn cut(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(MOST);
     lines.truncate(MOST);
@@ -252,7 +254,7 @@ fn some(names: &[String]) -> String {
     }
 }
 
-/// How often it failed on both sides, as far as the name of the base.
+/// How often it failed here and at the base. The caller adds the name of the base.
 fn both_sides(blame: &Blame) -> String {
     let (here, at_base) = (often(blame.here), often(blame.at_base));
     format!("in {here} runs here and in {at_base}")
@@ -262,13 +264,13 @@ fn often(tally: Tally) -> String {
     format!("{} of {}", tally.hits, tally.runs())
 }
 
-/// The beginning of a text, in a line.
+/// The first line of a text, cut to [`LONGEST`] columns.
 fn first_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     console::truncate_str(line, LONGEST, "…").into_owned()
 }
 
-/// What a run did with a change: `ran shop/cart.py:12-14 (Cart.total)`.
+/// The use that a run made of a change: `ran shop/cart.py:12-14 (Cart.total)`.
 pub(crate) fn describe_touch(touch: &Touch) -> String {
     let place = place(touch);
     let kind = touch.kind.label();
@@ -289,7 +291,7 @@ pub(crate) fn describe_touch(touch: &Touch) -> String {
     }
 }
 
-/// How many of a file's changed places are listed.
+/// The most changed places of a file that are listed.
 const SHOWN: usize = 5;
 
 /// A file with its changed lines: `shop/cart.py:12-14,20`.
@@ -349,7 +351,7 @@ pub(crate) fn describe_unknown(unknown: &Unknown) -> String {
         }
         Unknown::Missed(what) => format!("a part of what it used was missed ({what})"),
         Unknown::Unwatched { path, others } => format!(
-            "nobody saw whether it used {path}{}",
+            "it could not be seen whether it used {path}{}",
             and_others(*others, "other changed file", "other changed files")
         ),
         Unknown::LeftBehind { path, others } => format!(

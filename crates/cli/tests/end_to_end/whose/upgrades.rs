@@ -187,7 +187,7 @@ fn a_package_that_is_found_before_all_others_is_not_the_bases() {
     let said = examine(&history);
     said.ends(1)
         .is(UPGRADED, "not-known", &["environment-moved"]);
-    let why = "(it has none of its own: tax 2 is found in";
+    let why = "(the base has none of its own: tax 2 is found in";
     assert!(sentence(&said, UPGRADED).contains(why), "{said}");
 }
 

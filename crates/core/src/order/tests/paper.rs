@@ -20,7 +20,7 @@ pub(super) struct Paper {
     /// Fails unless one of these is set.
     pub(super) needs: Vec<usize>,
     pub(super) is_broken: bool,
-    /// Fails in so many of ten runs in which it would fail.
+    /// The number of failures in ten runs in which it would fail; `None` means all.
     pub(super) chance: Option<u32>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Suite {
     pub(super) trials: usize,
     /// Whether orders that begin alike are run as one.
     pub(super) shares: bool,
-    /// From where on the lead is guessed to suffice.
+    /// The place in the lead from which on it is guessed to be enough.
     pub(super) guess: Option<usize>,
     /// Culprits of other tests.
     pub(super) hints: Vec<Vec<TestId>>,

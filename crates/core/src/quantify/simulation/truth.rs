@@ -1,4 +1,4 @@
-//! What is planted in a simulated history: the tests' rates, the releases, and the faults.
+//! The truth that is planted in a simulated history: the tests' rates, the releases, and the faults.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::{Distribution, Plan};
 /// Everything that statistics on the history may try to find.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truth {
-    /// By test number.
+    /// The tests, by number.
     pub tests: Vec<TestTruth>,
-    /// In the order of their first days.
+    /// The releases, in the order of their first days.
     pub releases: Vec<Release>,
-    /// By fault number.
+    /// The faults, by number.
     pub faults: Vec<Fault>,
     /// The mean rate of the tests of each cluster.
     pub clusters: Vec<f64>,
@@ -26,13 +26,13 @@ pub struct Truth {
 /// One test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestTruth {
-    /// How often it fails without a fault.
+    /// The rate at which it fails without a fault.
     pub rate: f64,
     /// Whether its failures come in bursts of days.
     pub is_bursty: bool,
     /// The tests that it fails together with.
     pub cluster: Option<u32>,
-    /// What a run takes, about.
+    /// The duration of a run in milliseconds, about.
     pub milliseconds: u32,
 }
 
@@ -47,7 +47,7 @@ pub struct Release {
     pub last_day: i32,
     /// The length of its test cycle in days.
     pub cycle: i32,
-    /// How much it is tested, compared with others.
+    /// The amount of testing, compared with other releases.
     pub weight: f64,
     /// The tests that it has.
     pub tests: Vec<u32>,
@@ -62,7 +62,7 @@ pub struct Fault {
     pub first_day: i32,
     /// The last.
     pub last_day: i32,
-    /// How likely it makes its tests fail.
+    /// The probability that it makes a run of one of its tests fail.
     pub probability: f64,
     /// The tests that can find it.
     pub tests: Vec<u32>,
@@ -77,7 +77,7 @@ const RELEASES: [(i32, i32, f64, f64); 4] = [
     (548, 347, 6_672.0, 1_670_010.0),
 ];
 
-/// How long a release is tested before it is rolled out.
+/// The days for which a release is tested before it is rolled out.
 const CYCLE: i32 = 180;
 
 impl Truth {

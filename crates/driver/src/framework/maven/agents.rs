@@ -1,4 +1,4 @@
-//! What a JVM beside the suite's is started with: every agent and argument that the suite's own JVM has.
+//! The options of a JVM beside the suite's: every agent and argument that the suite's own JVM has.
 //!
 //! An agent changes what tests can do: that of `JaCoCo` opens `java.lang` to all. So none is left out. Only where
 //! it writes its report and where it listens is changed, because both belong to the suite's JVM.
@@ -11,7 +11,7 @@ const MANAGEMENT_PORTS: [&str; 2] = [
     "-Dcom.sun.management.jmxremote.rmi.port=",
 ];
 
-/// How a debugger of the project is asked for.
+/// The beginnings of arguments that ask for a debugger of the project.
 const DEBUGGERS: [&str; 2] = ["-agentlib:jdwp=", "-Xrunjdwp:"];
 
 /// The arguments of the suite's JVM for another JVM, whose reports go into `folder`.
@@ -67,7 +67,7 @@ fn coverage(options: &str, folder: &Utf8Path) -> String {
             all.push(option.to_owned());
         }
     }
-    // What JaCoCo does by itself need not be said, apart from where and that it appends.
+    // JaCoCo's defaults need not be written, except where it writes and that it appends.
     let missing = ours.into_iter().filter(|(key, _)| *key != "output");
     all.extend(missing.map(|(key, value)| format!("{key}={value}")));
     all.join(",")

@@ -36,12 +36,12 @@ impl<'a> Archive<'a> {
         file.is_file().then_some(file)
     }
 
-    /// Where a JVM writes the names of the classes that it loads.
+    /// The file in which a JVM records the names of the classes that it loads.
     pub(crate) fn list(&self) -> Utf8PathBuf {
         self.path("lst")
     }
 
-    /// Whether it was tried before to make it.
+    /// Whether an earlier run has tried to make it.
     pub(crate) fn is_settled(&self) -> bool {
         self.path("jsa").is_file() || self.path("none").is_file()
     }

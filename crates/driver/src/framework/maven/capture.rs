@@ -56,7 +56,7 @@ pub enum CaptureError {
     /// No Maven.
     #[error("cannot start `{program}`")]
     NoMaven {
-        /// What was tried.
+        /// The program that was tried.
         program: String,
         /// Why.
         source: io::Error,
@@ -68,13 +68,13 @@ pub enum CaptureError {
         command: String,
         /// How it ended.
         how: String,
-        /// What it said, errors only where there are any.
+        /// Its output; only its errors if there are any.
         output: String,
     },
     /// There is nothing to run.
     #[error("Maven ran no tests in {folder}")]
     NoTests {
-        /// Where it was started.
+        /// The folder in which it was started.
         folder: Utf8PathBuf,
         /// The modules whose settings say that their tests are skipped.
         skipped: Vec<String>,
@@ -105,7 +105,7 @@ pub enum CaptureError {
     },
 }
 
-/// How Maven runs the tests: its modules that have some, in the order in which it runs them.
+/// The modules that have tests, in the order in which Maven runs them, and the way in which it runs them.
 ///
 /// `told` is called with Maven's command line before it is started; it is not started if nothing has
 /// changed since the last time.

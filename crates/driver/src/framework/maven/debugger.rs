@@ -1,4 +1,4 @@
-//! What the JVM is started with beside Surefire's own, when somebody is to look into it.
+//! The options of a JVM, besides Surefire's own, that is to be looked into.
 //!
 //! A JVM that only runs tests has nothing of this.
 
@@ -6,20 +6,20 @@ use std::fs;
 
 use camino::Utf8Path;
 
-/// What is looked for in a VM.
+/// The facts that are looked for in a VM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Looking {
     /// Nothing: it runs tests.
     #[default]
     Nothing,
-    /// What of its state changes.
+    /// The changes of its state.
     State,
     /// The lines that write it.
     Writes,
 }
 
 impl Looking {
-    /// What the shell that starts the JVM is told; `None` for nothing.
+    /// The word for it to the shell that starts the JVM; `None` for nothing.
     pub(super) fn word(self) -> Option<&'static str> {
         match self {
             Self::Nothing => None,

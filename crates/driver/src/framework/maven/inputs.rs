@@ -1,5 +1,5 @@
-//! What Maven's answer rests on: all files of the project that are not built, what the effective model names outside of
-//! it, the class path, and the variables that the poms name.
+//! The inputs of Maven's answer: all files of the project that are not built, what the effective model names outside
+//! of it, the class path, and the variables that the poms name.
 //!
 //! Whatever is left out here lets the code of an earlier commit be tested, so that in doubt there is no fingerprint,
 //! and Maven is started.
@@ -14,7 +14,7 @@ use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 
 use crate::framework::maven::module::Module;
 
-/// So many files are looked at. To look at more takes as long as to start Maven.
+/// The most files that are looked at. More would take as long as starting Maven.
 const MOST: usize = 20_000;
 
 /// Folders that no build reads. What Maven builds is not among them by its name alone.
@@ -47,7 +47,7 @@ const READ_AT_HOME: [&str; 4] = [
 /// No text that is longer is searched for the names of variables.
 const LONGEST_TEXT: u64 = 1 << 20;
 
-/// What tells one state of all that Maven's answer rests on from another; `None` if that is too much to be looked at.
+/// A text that tells one state of all inputs of Maven's answer from another; `None` if there are too many to look at.
 pub(super) fn fingerprint(folder: &Utf8Path, modules: &[Module]) -> Option<String> {
     fingerprint_with(folder, modules, MOST, &|name| env::var(name).ok())
 }
@@ -100,7 +100,7 @@ struct Walk {
     hasher: DefaultHasher,
     /// Folders by device and number: links can lead in a circle.
     entered: HashSet<(u64, u64)>,
-    /// How many files may still be looked at.
+    /// The number of files that may still be looked at.
     left: usize,
     /// The variables whose values count.
     variables: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! What Maven said about the JVM of a module's tests, as the extension in `runners/junit` writes it.
+//! Maven's answer about the JVM of a module's tests, as the extension in `runners/junit` writes it.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -19,7 +19,7 @@ const PASSING: [&str; 7] = [
     "LINES",
 ];
 
-/// How Surefire starts the JVM of a module's tests.
+/// The way in which Surefire starts the JVM of a module's tests.
 #[derive(Clone, Debug)]
 pub struct Module {
     /// Group and name, and what runs the tests if it is not the usual execution.
@@ -46,7 +46,7 @@ pub struct Module {
     pub is_skipped: bool,
     /// Whether Surefire ran tests in a JVM that we did not see.
     pub is_bypassed: bool,
-    /// What unflake does in another way than Surefire, as Surefire's settings have it.
+    /// The settings of Surefire that unflake does not follow.
     pub differences: Vec<String>,
     /// Whether Surefire gives each test class a JVM of its own.
     pub is_forked_by_class: bool,
@@ -56,15 +56,15 @@ pub struct Module {
     pub unset: Vec<String>,
     /// All of it, for the runner.
     pub text: String,
-    /// Where its sources are.
+    /// The folders of its sources.
     pub sources: Vec<String>,
-    /// Where its resources are.
+    /// The folders of its resources.
     pub resources: Vec<String>,
-    /// Where those of them are in which Maven puts values.
+    /// The folders of those resources into which Maven puts values.
     pub filtered: Vec<String>,
     /// The files that its effective model names.
     pub inputs: Vec<String>,
-    /// Where this is kept.
+    /// The file in which this is kept.
     pub kept: Utf8PathBuf,
 }
 
@@ -106,7 +106,7 @@ struct Wire {
 }
 
 impl Module {
-    /// Reads the record of one module. `root` is the folder that its files are told from.
+    /// Reads the record of one module. `root` is the folder to which its files are relative.
     pub(crate) fn read(record: &Utf8Path, root: &Utf8Path) -> io::Result<Self> {
         let text = fs::read_to_string(record.join("module.json"))?;
         let mut whole: serde_json::Value = serde_json::from_str(&text)?;
@@ -163,8 +163,8 @@ impl Module {
         Ok(())
     }
 
-    /// What Surefire adds to the class path that is not its own: the launcher of the JUnit Platform, and
-    /// an engine where the project has none.
+    /// The entries that Surefire adds to the class path and that are not its own: the launcher of the JUnit Platform,
+    /// and an engine if the project has none.
     pub(crate) fn framework(&self) -> impl Iterator<Item = &String> {
         let is_own = |path: &&String| {
             let name = Utf8Path::new(path).file_name().unwrap_or_default();

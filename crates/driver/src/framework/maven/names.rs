@@ -8,7 +8,7 @@ use crate::framework::project::Place;
 /// Words before which no type stands: what follows them is no declaration.
 const NO_TYPES: [&str; 6] = ["new", "return", "throw", "else", "assert", "case"];
 
-/// Where a test stands, if its class is in a file of its name in one of the folders of sources.
+/// The place of a test, if its class is in a file of its name in one of the folders of sources.
 pub(crate) fn place_of(test: &TestId, folders: &[String]) -> Option<Place> {
     let (class, method) = split(test)?;
     let top = class.split('$').next().unwrap_or(class).replace('.', "/");
@@ -33,8 +33,8 @@ pub(crate) fn id_at(test: &TestId, folders: &[String], place: &Place) -> Option<
     Some(TestId::copy_of(&name, test.copy()))
 }
 
-/// What a method among the frames of `old` is called among those of `new`, if it is one of the test's own source: a frame
-/// has the whole name.
+/// The name, among the frames of `new`, of a method among the frames of `old`, if it is one of the test's own source:
+/// a frame has the whole name.
 pub(crate) fn in_frames(frame: &str, old: &TestId, new: &TestId) -> Option<String> {
     let ((old_class, old_method), (class, method)) = (split(old)?, split(new)?);
     if frame == format!("{old_class}.{}", bare(old_method)) {
@@ -90,7 +90,7 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|one: char| one.is_alphabetic() || one == '_' || one == '$')
 }
 
-/// Where the bracket at a place is closed.
+/// The place where the bracket at a place is closed.
 fn closing(words: &[&str], at: usize) -> Option<usize> {
     let (opens, closes) = if words[at] == "(" {
         ("(", ")")

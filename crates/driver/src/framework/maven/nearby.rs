@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::framework::maven::inputs::{inside, is_skipped};
 
-/// So many folders are looked into.
+/// The most folders that are searched.
 const MOST: usize = 20_000;
 
 /// The folders `src/*/java` of the repository around a folder, or of the outermost project of Maven.

@@ -4,9 +4,9 @@ use std::env;
 use std::hash::{BuildHasher, RandomState};
 use std::process::Command as Process;
 
-/// Where Python reads it.
+/// The variable in which Python reads it.
 const PYTHON: &str = "PYTHONHASHSEED";
-/// Where the runner reads what tests are to find in its place.
+/// The variable in which the runner reads the value that tests are to find in its place.
 const OF_USER: &str = "UNFLAKE_HASH_SEED";
 
 /// The seed of hashes in the interpreters of a run: one for all of them.
@@ -18,7 +18,7 @@ pub enum HashSeed {
     Drawn {
         /// The seed, never 0: that would switch the randomness of hashes off.
         seed: u32,
-        /// What stands in the user's environment, `random` for example.
+        /// The value in the user's environment, `random` for example.
         of_user: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Which Python the project uses.
+//! The Python that the project uses.
 
 use std::env;
 use std::process::Command;
@@ -52,7 +52,7 @@ pub(crate) fn package_folders(python: &Utf8Path) -> Vec<Utf8PathBuf> {
     folders
 }
 
-/// When packages were last installed beside an interpreter, or removed: such folders change then.
+/// The times at which packages were last installed beside an interpreter, or removed: such folders change then.
 pub(crate) fn packages_changed(python: &Utf8Path) -> Vec<SystemTime> {
     let folders = package_folders(python);
     let times = folders.iter().filter_map(|folder| folder.metadata().ok());

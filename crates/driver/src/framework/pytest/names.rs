@@ -5,7 +5,7 @@ use unflake_core::test::TestId;
 
 use crate::framework::project::Place;
 
-/// Where a test stands, if the folder that ids begin in is `root`.
+/// The place of a test, if ids begin in the folder `root`.
 pub(crate) fn place_of(test: &TestId, root: &Utf8Path) -> Option<Place> {
     let (file, rest) = test.name().split_once("::")?;
     Some(Place {
@@ -25,7 +25,7 @@ pub(crate) fn id_at(test: &TestId, root: &Utf8Path, place: &Place) -> Option<Tes
     Some(TestId::copy_of(&name, test.copy()))
 }
 
-/// What a function among the frames of `old` is called among those of `new`: a frame has the bare name.
+/// The name, among the frames of `new`, of a function among the frames of `old`: a frame has the bare name.
 pub(crate) fn in_frames(frame: &str, old: &TestId, new: &TestId) -> Option<String> {
     let own = |test: &TestId| {
         let (_, rest) = test.name().split_once("::")?;

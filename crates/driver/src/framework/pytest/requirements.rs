@@ -22,7 +22,7 @@ const HARMLESS: [&str; 12] = [
     "codespell",
     "towncrier",
 ];
-/// What a project says of itself to readers.
+/// The fields in which a project describes itself to readers.
 const PROSE: [&str; 8] = [
     "description",
     "readme",
@@ -34,7 +34,7 @@ const PROSE: [&str; 8] = [
     "license",
 ];
 
-/// What such a file asks for.
+/// The packages that such a file asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Requirements {
     /// The packages, by their normalised names.
@@ -54,16 +54,16 @@ pub(crate) struct Requirements {
 /// A package that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Package {
-    /// As it is written.
+    /// The text in the file.
     written: String,
-    /// As pip is told of it; `None` if pip cannot be.
+    /// The text for pip; `None` if pip cannot install it.
     pip: Option<String>,
 }
 
-/// What brings an environment of one version of a file to what another version says.
+/// The steps from the environment of one version of a file to that of another version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delta {
-    /// Packages of which the other version says something else, or which only that has: as pip is told.
+    /// Packages that differ in the other version, or that only the other version has: the name, and the text for pip.
     pub(crate) changed: BTreeSet<(String, String)>,
     /// Packages that the other version does not have.
     pub(crate) added: BTreeSet<String>,
@@ -72,7 +72,7 @@ pub(crate) struct Delta {
 }
 
 impl Requirements {
-    /// What a file asks for; `None` if it is of no kind that we read.
+    /// The packages that a file asks for; `None` if it is of no kind that we read.
     pub(crate) fn read(path: &str, text: &str) -> Option<Self> {
         let path = Utf8Path::new(path);
         let name = path.file_name()?;
@@ -90,7 +90,7 @@ impl Requirements {
         })
     }
 
-    /// The packages of which it says the one version, as pip is told.
+    /// The packages with exactly one version, as texts for pip.
     pub(crate) fn pins(&self) -> impl Iterator<Item = (&String, &String)> {
         let single = self.packages.iter().filter(|(_, ways)| ways.len() == 1);
         single.filter_map(|(name, ways)| {
@@ -100,8 +100,8 @@ impl Requirements {
         })
     }
 
-    /// What brings an environment that was made for `here`, and has these packages, to what this version says; an error
-    /// names what is not understood.
+    /// The steps from an environment that was made for `here`, and has these packages, to this version; an error names
+    /// what is not understood.
     pub(crate) fn delta(
         &self,
         here: &Self,
@@ -146,7 +146,7 @@ impl Requirements {
         Ok(delta)
     }
 
-    /// What differs in another version and is not understood.
+    /// A difference in another version that is not understood.
     fn strange(&self, here: &Self) -> Option<String> {
         let own = self
             .others
@@ -204,7 +204,7 @@ fn name_of(text: &str) -> Option<&str> {
     let end = text.find(|letter| !is_part(letter)).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     let is_name = name.starts_with(|first: char| first.is_ascii_alphanumeric());
-    // What else begins so is the path of a file.
+    // Anything else that begins so is the path of a file.
     let rest = rest.trim_start();
     let is_requirement =
         rest.is_empty() || rest.starts_with(['[', '=', '<', '>', '!', '~', ';', '@', '(']);
@@ -286,7 +286,7 @@ fn read_lock(text: &str) -> Option<Requirements> {
             read.add(name, &written, is_registry.then_some(pin));
         }
     }
-    // Which of several versions is installed is decided by what only the lock's own tool reads.
+    // The lock's own tool alone can read which of several versions is installed.
     for ways in read.packages.values_mut().filter(|ways| ways.len() > 1) {
         let unclear = ways.iter().map(|way| Package {
             pip: None,

@@ -28,17 +28,17 @@ pub(crate) struct Place {
     pub(crate) is_library: bool,
 }
 
-/// What is called at a place.
+/// The function that is called at a place.
 #[derive(Clone, Debug)]
 pub(crate) struct Spot {
     pub(crate) place: Arc<Place>,
-    /// By its place in the trace's list.
+    /// The site, by its place in the trace's list.
     pub(crate) site: u32,
     /// Whether it calls the function in which it stands.
     pub(crate) is_recursive: bool,
 }
 
-/// What the numbers in events stand for.
+/// The meaning of the numbers in events.
 pub(crate) trait Names {
     /// The site of a number.
     fn spot(&self, number: u64) -> Result<Spot, String>;
@@ -69,7 +69,7 @@ pub(crate) struct Pairing {
     stack: Vec<Open>,
     /// Calls that have ended.
     pub(crate) calls: Vec<Call>,
-    /// Where calls are that seem to have been left by an exception, by when they began.
+    /// The places of calls that seem to have been left by an exception, by when they began.
     left: HashMap<u64, usize>,
     /// The exception that is being handled: since when, and its text.
     caught: (u64, Option<u32>),
@@ -120,7 +120,7 @@ impl Pairing {
         Ok(())
     }
 
-    /// What is still open when the trace ends: the thread goes on, or an exception has left it.
+    /// Closes the calls that are still open when the trace ends: the thread goes on, or an exception has left them.
     pub(crate) fn finish(&mut self, is_alive: bool) {
         while !is_alive && !self.stack.is_empty() {
             self.leave(self.last, None);

@@ -26,7 +26,7 @@ pub struct Recorded {
     pub trace: Trace,
     /// Whether it has its end: else it was cut off, or calls were left out because there were too many.
     pub is_whole: bool,
-    /// How many calls are in it only as a count, because their place was called too often.
+    /// The number of calls that are in it only as a count, because their place was called too often.
     pub counted_calls: u64,
 }
 
@@ -58,7 +58,7 @@ pub enum TraceError {
     Broken {
         /// The file.
         path: Utf8PathBuf,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
 }

@@ -14,7 +14,7 @@ use crate::why::trace::file::Recorded;
 /// Bytes of the three numbers of an event.
 pub(crate) const WIDTH: usize = 24;
 
-/// What one process has told so far, by its own numbers.
+/// The records of one process so far, by its own numbers.
 #[derive(Default)]
 pub(crate) struct Process {
     texts: HashMap<u64, u32>,
@@ -35,7 +35,7 @@ struct Hot {
     site: u64,
     thread: u64,
     count: u64,
-    /// How often a further call returned something else than the one before.
+    /// The number of further calls that returned something else than the one before.
     changes: u64,
     /// The first value that did.
     code: i64,
@@ -45,7 +45,7 @@ struct Hot {
 #[derive(Default)]
 pub(crate) struct Reader {
     trace: Trace,
-    /// Where each text is in the trace's list.
+    /// The place of each text in the trace's list.
     known: HashMap<Arc<str>, u32>,
     names: HashSet<Arc<str>>,
     processes: HashMap<u32, Process>,
@@ -174,7 +174,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What a package calls while a call of the project's is under way counts as called there.
+    /// The site of a package's call while a call of the project's is under way: it counts as made there.
     fn on_behalf(&mut self, called: &Spot, around: &Spot) -> Result<Spot, String> {
         let key = (called.site, around.site);
         let site = if let Some(known) = self.on_behalf.get(&key) {
@@ -348,7 +348,7 @@ impl Reader {
     }
 }
 
-/// What the numbers of one process stand for.
+/// The meaning of the numbers of one process.
 struct Naming<'a> {
     reader: &'a mut Reader,
     told: &'a Process,

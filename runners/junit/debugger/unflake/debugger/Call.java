@@ -9,7 +9,7 @@ final class Call {
     final List<Piece> pieces = new ArrayList<>();
     /** The calls that led to it. */
     final String stack;
-    /** How many those are. */
+    /** The number of those calls. */
     final int depth;
     final StepRequest out;
 

@@ -13,7 +13,7 @@ import java.util.Map;
  * lines write what the runner in there names.
  */
 public final class Main {
-    /** So long the JVM may take to come, in milliseconds. */
+    /** The time in milliseconds that the JVM may take to connect. */
     private static final String PATIENCE = "60000";
 
     private Main() {

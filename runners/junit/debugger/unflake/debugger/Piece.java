@@ -7,7 +7,7 @@ import java.util.List;
 
 /** A piece of state that is watched. */
 final class Piece {
-    /** So often a piece is held against what it was. */
+    /** The most times that a piece is compared with what it was. */
     private static final int MOST_CHECKS = 400;
 
     final int number;

@@ -19,9 +19,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Where to stop, by what the runner wrote into {@code Watched.spots}. */
+/** The places at which to stop, as the runner wrote them into {@code Watched.spots}. */
 final class Spots {
-    /** What a request is about: the number of a piece. */
+    /** The property of a request that holds the number of its piece. */
     static final String PIECE = "piece";
 
     /** Methods of the JDK's containers that change nothing, and are called often. */

@@ -10,7 +10,7 @@ interface Backend {
 
         void ended(Listed test, Ended how);
 
-        /** What all tests of the class share failed. */
+        /** A fixture that all tests of the class share failed. */
         void groupFailed(Throwable error);
     }
 

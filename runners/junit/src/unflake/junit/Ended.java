@@ -4,14 +4,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** How one run of a test ended. */
+/** The end of one run of a test. */
 final class Ended {
     static final Ended PASSED = new Ended("passed", "", "", null);
 
     final String outcome;
     final String message;
     final String text;
-    /** What was thrown; null if nothing was. */
+    /** The throwable; null if nothing was thrown. */
     final Throwable error;
     /** The parts that failed, each as number and name. */
     private final List<Object> parts = new ArrayList<>();
@@ -69,7 +69,7 @@ final class Ended {
         return both;
     }
 
-    /** The same, about one part of the test. */
+    /** This end, told of one part of the test. */
     Ended of(String number, String name) {
         if (!isFailure()) {
             return this;

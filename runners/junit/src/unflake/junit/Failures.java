@@ -7,9 +7,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What of a failure is told in fields: its kind, and where in the project's own code it came from. */
+/** The fields of a failure: its kind, and the places in the project's own code that it came from. */
 final class Failures {
-    /** So many frames are told: the innermost. */
+    /** The most frames that are reported: the innermost. */
     private static final int MOST = 50;
 
     private final List<File> folders = new ArrayList<>();

@@ -19,11 +19,11 @@ final class Guest {
     private final Failures failures;
     private final Map<String, Listed> known = new HashMap<>();
     private final List<String> only = new ArrayList<>();
-    /** Where it is written down what this JVM uses; null if nobody wants to know. */
+    /** The record of what this JVM uses; null if nobody wants to know. */
     private Usage usage;
     private final File folder;
     private final int vm;
-    /** What is remembered of the state; null until somebody asks. */
+    /** The state that is remembered; null until somebody asks. */
     private State state;
     /** Classes that are loaded anew for a test; null until somebody asks. */
     private Reloading reloading;
@@ -168,7 +168,7 @@ final class Guest {
         return wanted.isEmpty() ? all : wanted;
     }
 
-    /** Those of some classes that a test may be one of. */
+    /** The classes among {@code all} to which a test may belong. */
     private static List<String> classesOf(String test, List<String> all) {
         String own = test.contains("#") ? test.substring(0, test.indexOf('#')) : test;
         List<String> found = new ArrayList<>(all);

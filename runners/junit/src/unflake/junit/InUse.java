@@ -11,7 +11,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Which classes are in use, so that their static fields have values. To ask initialises none.
+ * The classes that are in use, so that their static fields have values. Asking initialises none.
  *
  * <p>A JVM that was started for it writes each class into a log as it initialises it. A JDK up to 21 can be asked
  * as well, which tells apart classes of one name.

@@ -6,7 +6,7 @@ import java.util.Locale;
 import java.util.Properties;
 import java.util.TimeZone;
 
-/** What a test can set for the whole JVM, and what can be put back. */
+/** The settings that a test can change for the whole JVM and that can be put back. */
 final class JvmSettings {
     private final Properties properties = (Properties) System.getProperties().clone();
     private final Locale locale = Locale.getDefault();
@@ -21,7 +21,7 @@ final class JvmSettings {
     private JvmSettings() {
     }
 
-    /** As they are now. */
+    /** The settings as they are now. */
     static JvmSettings now() {
         return new JvmSettings();
     }

@@ -23,7 +23,7 @@ import java.util.concurrent.atomic.AtomicReference;
  * properties, the thread locals of the tests' thread, files. No method of the project is called for it.
  */
 final class Look {
-    /** What a mock was called with is nine steps from its field. */
+    /** The most steps from a field. The arguments of a mock's calls are nine steps from its field. */
     private static final int DEEPEST = 10;
     private static final int MOST = 20000;
 
@@ -102,7 +102,7 @@ final class Look {
         }
     }
 
-    /** What a value leads to. */
+    /** The values to which a value leads. */
     private void inside(String path, Object value, int depth) {
         if (value == null || Show.isPlain(value) || visited.put(value, true) != null) {
             return;
@@ -136,7 +136,7 @@ final class Look {
         }
     }
 
-    /** What is in a container of the JDK; null for anything else. */
+    /** The content of a container of the JDK; null for anything else. */
     static List<Object> elements(Object value) {
         List<Object> elements = new ArrayList<>();
         boolean isPlain = value.getClass().getName().startsWith("java.util.")
@@ -172,7 +172,7 @@ final class Look {
         put("default:zone", new Seen.Default("time zone", TimeZone.class, TimeZone.getDefault().getID()));
     }
 
-    /** Those that a static field leads to, as this thread has them. */
+    /** The thread locals to which a static field leads, with the values of this thread. */
     @SuppressWarnings("unchecked")
     private void threadLocals() {
         for (Map.Entry<Object, Object> entry : memory.locals().entrySet()) {

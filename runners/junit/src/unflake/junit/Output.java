@@ -7,7 +7,7 @@ import java.io.UnsupportedEncodingException;
 import java.nio.charset.Charset;
 
 /**
- * What tests write to standard output and error since the last question, its beginning and its end.
+ * The standard output and error of tests since the last question: its beginning and its end.
  *
  * <p>Surefire stands in for both streams too. All is written on, so that the driver has it when the VM dies.
  */
@@ -63,7 +63,7 @@ final class Output extends OutputStream {
         through.flush();
     }
 
-    /** What was written since the last call. */
+    /** The output since the last call. */
     synchronized String take() {
         Charset charset = Charset.defaultCharset();
         String text = new String(head, 0, (int) Math.min(count, HALF), charset);

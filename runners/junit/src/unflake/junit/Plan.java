@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** What Surefire told the JVM of the tests, as it was written down, with paths as they are now. */
+/** Surefire's instructions to the JVM of the tests, as they were recorded, with paths as they are now. */
 final class Plan {
     private final Map<String, Object> record;
     private final String from;

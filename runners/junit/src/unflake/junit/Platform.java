@@ -198,7 +198,7 @@ final class Platform implements Backend {
     private static final class Listener implements TestExecutionListener {
         private final Map<String, Listed> wanted;
         private final Watcher watcher;
-        /** What became of the parts of a test so far. */
+        /** The ends of the parts of a test so far. */
         private final Map<Listed, Ended> parts = new HashMap<>();
         private final Map<Listed, Boolean> begun = new HashMap<>();
         private TestPlan plan;

@@ -23,9 +23,9 @@ import java.util.stream.Stream;
  * classes. What libraries and the JDK remember is not: this is a first look, and no fresh VM.
  */
 final class Reloading {
-    /** Of the heap, so much may be in use before another set of classes. */
+    /** The share of the heap that may be in use before another set of classes is loaded. */
     private static final double FULL = 0.6;
-    /** So many threads may have been left behind. */
+    /** The most threads that tests may have left behind. */
     private static final int MANY_THREADS = 200;
 
     private final ClassLoader parent;

@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.AtomicReference;
 abstract class Seen {
     final String kind;
     final String path;
-    /** What it held; a list of all that was in it, for something that holds several. */
+    /** Its content then; a list if it can hold several things. */
     final Object value;
 
     Seen(String kind, String path, Object value) {
@@ -40,7 +40,7 @@ abstract class Seen {
     /** Puts the value back; null for one that was not there. */
     abstract void restore(Object old) throws ReflectiveOperationException;
 
-    /** What it holds now. */
+    /** Its content now. */
     abstract Object current() throws ReflectiveOperationException;
 
     /** Whether it is not as it was seen. */
@@ -49,7 +49,7 @@ abstract class Seen {
     }
 
     /**
-     * Where a debugger can see it being changed: {@code field}, {@code method} or {@code changers} for all methods
+     * The place where a debugger can see it being changed: {@code field}, {@code method} or {@code changers} for all methods
      * that may change it; a class; a member or null; the only object that matters, or null for any.
      */
     abstract List<Object[]> spots();
@@ -131,7 +131,7 @@ abstract class Seen {
         }
     }
 
-    /** What is in a collection, a map, an array or an atomic value. */
+    /** The content of a collection, a map, an array or an atomic value. */
     static final class Inside extends Seen {
         private final Object holder;
 

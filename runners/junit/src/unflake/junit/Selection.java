@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** Which tests of the classes are wanted: Surefire's `-Dtest=Class#method` and groups. */
+/** The tests of the classes that are wanted: Surefire's `-Dtest=Class#method` and groups. */
 final class Selection {
     private final List<String> patterns = new ArrayList<>();
     private final String groups;

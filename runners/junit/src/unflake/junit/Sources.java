@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Where a class and its methods are written, by the debug information of the class file. */
+/** The source lines of a class and its methods, by the debug information of the class file. */
 final class Sources {
     private final List<String> roots;
     private final String base;
@@ -63,7 +63,7 @@ final class Sources {
      * One of the project's own may lie where its package does not say.
      */
     List<String> paths(String className, boolean isOwn) {
-        // What is made at run time has an address behind its name.
+        // A class that is made at run time has an address behind its name.
         String name = className.split("[/+]")[0];
         int dot = name.lastIndexOf('.');
         int inner = name.indexOf('$', dot + 2);

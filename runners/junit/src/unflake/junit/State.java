@@ -19,7 +19,7 @@ import java.util.TreeSet;
  * same tests came to use are initialised before the state is remembered; their names are kept in a file.
  */
 final class State {
-    /** Where a mock of Mockito's keeps what it was called with. */
+    /** The parts of a path at which a mock of Mockito's keeps the arguments of its calls. */
     private static final String MOCKITO = ".mockitoInterceptor.";
     private static final String CALLS = ".registeredInvocations.invocations";
 
@@ -81,7 +81,7 @@ final class State {
         }
     }
 
-    /** What has changed since it was remembered. */
+    /** The changes since the state was remembered. */
     List<Object> compare(Set<String> unseen) {
         List<Object> pieces = new ArrayList<>();
         if (marked == null) {

@@ -11,7 +11,7 @@ final class Texts {
     private Texts() {
     }
 
-    /** What was wrong, in a line. */
+    /** The error, in a line. */
     static String message(Throwable error) {
         String text;
         try {

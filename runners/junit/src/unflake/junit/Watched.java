@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a debugger is to watch in this JVM. It stops at {@code begin} and {@code end}, reads {@code spots}, asks
+ * The pieces that a debugger is to watch in this JVM. It stops at {@code begin} and {@code end}, reads {@code spots}, asks
  * {@code hasChanged} and fills in the rest; without one nothing happens here.
  */
 final class Watched {

@@ -111,7 +111,7 @@ public final class Capture implements MojoExecutionListener {
 
     private final Map<String, Map<String, Object>> described = new TreeMap<>();
 
-    /** What the project and the plugin's settings say; the settings as they were before we changed any. */
+    /** The facts about the project, and the plugin's settings as they were before we changed any. */
     private Map<String, Object> describe(MojoExecutionEvent event) {
         MavenProject project = event.getProject();
         MojoExecution execution = event.getExecution();

@@ -19,7 +19,7 @@ pub(super) struct JsonWhose<'a> {
     at_base: JsonRuns,
     at_base_otherwise: Option<&'a str>,
     touches: Vec<JsonTouch<'a>>,
-    /// How many there are; the first ten stand above.
+    /// The number of all touches; the first ten stand above.
     touched: usize,
     unknowns: Vec<JsonUnknown>,
     polluters: Vec<&'a str>,
