@@ -1,5 +1,6 @@
 //! The place where experiments are made: a session's opening and closing, its lanes, and the runs that it waits for.
 
+pub(crate) mod batches;
 pub(crate) mod closing;
 pub(crate) mod lane;
 pub(crate) mod lanes;

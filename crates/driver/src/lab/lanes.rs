@@ -20,7 +20,6 @@ use unflake_core::trial::{Birth, Rung, Trial};
 use crate::lab::lane::{Lane, Manner, State};
 use crate::lab::session::{Halt, Mould, Session};
 use crate::lab::start_error::StartError;
-use crate::nio::hunt::in_pairs;
 use crate::protocol::messages::Command;
 use crate::run::climb::LEAVING;
 use crate::vm::event::Happening;
@@ -29,98 +28,14 @@ use crate::vm::event::Happening;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A group of tests with its number.
-type Group = (usize, Vec<TestId>);
+pub(crate) type Group = (usize, Vec<TestId>);
 
 /// A trial with the number of its group.
-type Done = (usize, Trial);
+pub(crate) type Done = (usize, Trial);
 
 impl Session {
-    /// Runs all groups, and gives both trials of each test.
-    ///
-    /// A lane whose VM is lost gets a new one, which goes on with the rest of the group.
-    pub(crate) fn run_twice(
-        &mut self,
-        lanes: &mut [Lane],
-        groups: VecDeque<Vec<TestId>>,
-        manner: Manner,
-    ) -> Result<Vec<(Trial, Trial)>, Halt> {
-        Ok(in_pairs(self.run_groups(lanes, groups, manner)?))
-    }
-
-    /// Runs all groups, and gives the trials in the order in which they ended.
-    pub(crate) fn run_groups(
-        &mut self,
-        lanes: &mut [Lane],
-        groups: VecDeque<Vec<TestId>>,
-        manner: Manner,
-    ) -> Result<Vec<Trial>, Halt> {
-        let trials = self.run_numbered(lanes, groups, manner)?;
-        Ok(trials.into_iter().map(|(_, trial)| trial).collect())
-    }
-
-    /// Runs all groups, and gives the trials of each.
-    pub(crate) fn run_each(
-        &mut self,
-        lanes: &mut [Lane],
-        groups: &[Vec<TestId>],
-        manner: Manner,
-    ) -> Result<Vec<Vec<Trial>>, Halt> {
-        let mut trials: Vec<Vec<Trial>> = vec![Vec::new(); groups.len()];
-        for (group, trial) in self.run_numbered(lanes, groups.to_vec().into(), manner)? {
-            trials[group].push(trial);
-        }
-        Ok(trials)
-    }
-
-    fn run_numbered(
-        &mut self,
-        lanes: &mut [Lane],
-        groups: VecDeque<Vec<TestId>>,
-        manner: Manner,
-    ) -> Result<Vec<Done>, Halt> {
-        let mut groups: VecDeque<Group> = groups.into_iter().enumerate().collect();
-        let mut trials = Vec::new();
-        loop {
-            for lane in lanes.iter_mut() {
-                self.go_on(lane, &mut groups, manner)?;
-            }
-            let is_done = |lane: &Lane| lane.state != State::Busy && lane.expected.is_empty();
-            if groups.is_empty() && lanes.iter().all(is_done) {
-                for lane in lanes.iter_mut() {
-                    self.drop_ahead(lane);
-                }
-                return Ok(trials);
-            }
-            match self.next(lanes.iter().filter_map(|lane| lane.deadline).min())? {
-                Happening::Deadline => {
-                    let now = Instant::now();
-                    for lane in lanes.iter_mut() {
-                        if lane.deadline.is_some_and(|deadline| deadline <= now) {
-                            self.give_up(lane, &mut trials);
-                        }
-                    }
-                }
-                Happening::Parsed(vm, _) => {
-                    let lane = lanes.iter().find(|lane| lane.vm == vm);
-                    self.fleet
-                        .collect(vm, lane.and_then(|lane| lane.worker.clone()));
-                }
-                Happening::Ready(vm, _) => {
-                    for lane in lanes.iter_mut().filter(|lane| lane.vm == vm) {
-                        lane.state = State::Idle;
-                        lane.mark_once()?;
-                    }
-                }
-                Happening::Ended(vm, fate) if lanes.iter().any(|lane| lane.is_started_by(vm)) => {
-                    return Err(self.ended_early(&fate));
-                }
-                happening => self.hear_lanes(lanes, happening, manner, &mut trials),
-            }
-        }
-    }
-
     /// Lets an idle lane go on with the rest of its group, or with the next one.
-    fn go_on(
+    pub(crate) fn go_on(
         &mut self,
         lane: &mut Lane,
         groups: &mut VecDeque<Group>,
@@ -234,7 +149,7 @@ impl Session {
         lane.asked = Some(self.ask(test, rung, lane.vm, Instant::now()));
     }
 
-    fn hear_lanes(
+    pub(crate) fn hear_lanes(
         &mut self,
         lanes: &mut [Lane],
         happening: Happening,
@@ -308,7 +223,7 @@ impl Session {
     }
 
     /// A lane's test takes too long, or its copy does not end.
-    fn give_up(&mut self, lane: &mut Lane, trials: &mut Vec<Done>) {
+    pub(crate) fn give_up(&mut self, lane: &mut Lane, trials: &mut Vec<Done>) {
         let asked = lane.asked.take();
         let limit = asked
             .as_ref()
