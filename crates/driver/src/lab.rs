@@ -3,6 +3,7 @@
 pub(crate) mod batches;
 pub(crate) mod closing;
 pub(crate) mod lane;
+pub(crate) mod lane_lab;
 pub(crate) mod lanes;
 pub(crate) mod listings;
 pub(crate) mod opening;

@@ -1,35 +1,19 @@
 //! Batches: groups that are run to their end by who waits for them.
 
-#![expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "a waiter looks for what it waits for and passes over the rest"
-)]
-
 use std::collections::VecDeque;
-use std::time::Instant;
 
+use unflake_core::event::Event;
+use unflake_core::nio::Setting;
 use unflake_core::test::TestId;
-use unflake_core::trial::Trial;
+use unflake_core::trial::{Rung, Trial};
 
-use crate::lab::lane::{Lane, Manner, State};
-use crate::lab::lanes::{Done, Group};
+use crate::lab::lane::{Group, Lane, Manner, News};
 use crate::lab::session::{Halt, Session};
-use crate::nio::hunt::in_pairs;
-use crate::vm::event::Happening;
+
+/// A trial with the number of its group.
+type Done = (usize, Trial);
 
 impl Session {
-    /// Runs all groups, and gives both trials of each test.
-    ///
-    /// A lane whose VM is lost gets a new one, which goes on with the rest of the group.
-    pub(crate) fn run_twice(
-        &mut self,
-        lanes: &mut [Lane],
-        groups: VecDeque<Vec<TestId>>,
-        manner: Manner,
-    ) -> Result<Vec<(Trial, Trial)>, Halt> {
-        Ok(in_pairs(self.run_groups(lanes, groups, manner)?))
-    }
-
     /// Runs all groups, and gives the trials in the order in which they ended.
     pub(crate) fn run_groups(
         &mut self,
@@ -61,43 +45,45 @@ impl Session {
         groups: VecDeque<Vec<TestId>>,
         manner: Manner,
     ) -> Result<Vec<Done>, Halt> {
-        let mut groups: VecDeque<Group> = groups.into_iter().enumerate().collect();
+        let groups = groups.into_iter().enumerate();
+        let mut groups: VecDeque<Group> = groups
+            .map(|(number, tests)| Group {
+                number,
+                tests,
+                manner,
+            })
+            .collect();
+        let mut news = Vec::new();
         let mut trials = Vec::new();
         loop {
             for lane in lanes.iter_mut() {
-                self.go_on(lane, &mut groups, manner)?;
+                self.go_on(lane, &mut groups, &mut news)?;
             }
-            let is_done = |lane: &Lane| lane.state != State::Busy && lane.expected.is_empty();
-            if groups.is_empty() && lanes.iter().all(is_done) {
+            self.tell_news(&mut news, &mut trials);
+            if groups.is_empty() && lanes.iter().all(Lane::is_done) {
                 for lane in lanes.iter_mut() {
                     self.drop_ahead(lane);
                 }
                 return Ok(trials);
             }
-            match self.next(lanes.iter().filter_map(|lane| lane.deadline).min())? {
-                Happening::Deadline => {
-                    let now = Instant::now();
-                    for lane in lanes.iter_mut() {
-                        if lane.deadline.is_some_and(|deadline| deadline <= now) {
-                            self.give_up(lane, &mut trials);
-                        }
+            self.turn_lanes(lanes, &mut news)?;
+            self.tell_news(&mut news, &mut trials);
+        }
+    }
+
+    /// Tells what lanes had to tell, and keeps the trials.
+    fn tell_news(&self, news: &mut Vec<News>, trials: &mut Vec<Done>) {
+        for one in news.drain(..) {
+            match one {
+                News::Started(test, vm, rung) => self.tell_start(&test, vm, rung),
+                News::Ran(group, trial) => {
+                    // The runs of a search are told as what they show.
+                    if trial.rung != Rung::Once(Setting::Ordered) {
+                        self.tell(Event::TrialEnded((*trial).clone()));
                     }
+                    trials.push((group, *trial));
                 }
-                Happening::Parsed(vm, _) => {
-                    let lane = lanes.iter().find(|lane| lane.vm == vm);
-                    self.fleet
-                        .collect(vm, lane.and_then(|lane| lane.worker.clone()));
-                }
-                Happening::Ready(vm, _) => {
-                    for lane in lanes.iter_mut().filter(|lane| lane.vm == vm) {
-                        lane.state = State::Idle;
-                        lane.mark_once()?;
-                    }
-                }
-                Happening::Ended(vm, fate) if lanes.iter().any(|lane| lane.is_started_by(vm)) => {
-                    return Err(self.ended_early(&fate));
-                }
-                happening => self.hear_lanes(lanes, happening, manner, &mut trials),
+                News::Ended(..) => {}
             }
         }
     }
