@@ -3,7 +3,19 @@
 //! Each test is run twice in a row. Where that is not simply pass and pass, it is run twice alone, in
 //! new interpreters, until it has a name: NIO, or one of the things that look like it.
 
+pub mod class;
+mod confirmation;
+mod detection;
+pub mod hunt;
+mod naming;
+#[cfg(test)]
+mod planted;
+mod suspect;
+#[cfg(test)]
+mod tests_on_paper;
+
 use crate::outcome::Outcome;
+use crate::trial::{Rung, Trial};
 use crate::verdict::{Doubt, Verdict};
 
 /// What to do next about one test. Call it again after each pair.
@@ -149,6 +161,38 @@ pub enum Shape {
 }
 
 impl Pair {
+    /// The pair that two trials of one setting make.
+    pub fn of(once: &Trial, again: &Trial) -> Self {
+        let setting = match once.rung {
+            Rung::Once(setting) | Rung::Again(setting) => setting,
+            Rung::Suite
+            | Rung::OwnRerun
+            | Rung::Immediate
+            | Rung::End
+            | Rung::Fresh
+            | Rung::Look
+            | Rung::AfterItself
+            | Rung::Confirm
+            | Rung::Replay
+            | Rung::OtherSeed
+            | Rung::InOrder
+            | Rung::Alone
+            | Rung::Base
+            | Rung::Report => unreachable!("a pair is made of the two runs of a setting"),
+        };
+        Self {
+            setting,
+            once: once.outcome.clone(),
+            again: again.outcome.clone(),
+        }
+    }
+
+    /// Whether the test passed, or was skipped, both times.
+    pub fn is_content(&self) -> bool {
+        let is_skipped = |outcome: &Outcome| matches!(outcome, Outcome::Skipped);
+        is_skipped(&self.once) && is_skipped(&self.again) || self.shape() == Shape::PassPass
+    }
+
     /// How it ended, coarsely. A crash and a time-out are failures here: the test did not do its work.
     pub fn shape(&self) -> Shape {
         let first_is_pass = self.once.is_pass();

@@ -1,7 +1,9 @@
 //! The place where experiments are made: a session's opening and closing, its lanes, and the runs that it waits for.
 
+pub(crate) mod batches;
 pub(crate) mod closing;
 pub(crate) mod lane;
+pub(crate) mod lane_lab;
 pub(crate) mod lanes;
 pub(crate) mod listings;
 pub(crate) mod opening;

@@ -1,7 +1,8 @@
 //! `unflake nio`: has every test run twice, and reports those that fail the second time.
 
+use unflake_core::nio::hunt::Mode;
 use unflake_driver::lab::session::Session;
-use unflake_driver::nio::hunt::{Hunt, Mode};
+use unflake_driver::nio::hunt::{HuntRequest, hunt};
 
 use crate::Exit;
 use crate::flags::args::{AgainstArgs, LadderArgs, RunArgs, When};
@@ -11,7 +12,7 @@ use crate::verbs::run::examine;
 use crate::view::repeat::Invocation;
 
 pub(crate) fn nio(args: &NioArgs) -> anyhow::Result<Exit> {
-    let hunt = Hunt {
+    let request = HuntRequest {
         mode: match args.mode {
             ModeArg::Auto => Mode::Auto,
             ModeArg::Suite => Mode::Suite,
@@ -40,6 +41,6 @@ pub(crate) fn nio(args: &NioArgs) -> anyhow::Result<Exit> {
         &run_args,
         Quarantine::default(),
         Invocation::of_nio,
-        move |session: Session| session.hunt(hunt),
+        move |session: Session| hunt(session, request),
     )
 }

@@ -140,3 +140,62 @@ fn why_tells_what_it_knows_when_it_is_interrupted() {
     assert!(run.stdout.contains("It was interrupted"), "{run:#?}");
     assert_gone(&[pid]);
 }
+
+/// A test that is NIO, one that waits, and one that never runs.
+const WAITS: &str = r#"
+import os
+import threading
+
+RUNS = []
+
+
+def test_once():
+    RUNS.append(1)
+    assert RUNS == [1]
+
+
+def test_waits():
+    with open(os.environ["READY"], "w") as pipe:
+        pipe.write(str(os.getpid()))
+    threading.Event().wait()
+
+
+def test_never():
+    pass
+"#;
+
+#[test]
+fn nio_names_what_had_failed_when_it_is_interrupted() {
+    let Some(python) = Python::Plain.find() else {
+        return;
+    };
+    let project = Project::with(&[("test_waits.py", WAITS)]);
+    let pipes = tempfile::tempdir().unwrap();
+    let ready = pipes.path().join("ready");
+    mkfifo(&ready, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let python = python.to_str().unwrap();
+    let all = ["nio", "--no-record", "--python", python, "--format", "json"];
+    let mut command = project.unflake(&all);
+    let command = command.env("READY", &ready);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let pid = fs::read_to_string(&ready).unwrap();
+    let pid = Pid::from_raw(pid.parse().unwrap());
+    kill(
+        Pid::from_raw(child.id().try_into().unwrap()),
+        Signal::SIGINT,
+    )
+    .unwrap();
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(130), "{run:#?}");
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["ended"], "interrupted");
+    let findings = report["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), 1, "{run:#?}");
+    assert_eq!(findings[0]["id"], "test_waits.py::test_once");
+    assert_eq!(findings[0]["verdict"], "unexamined");
+    let attempts = findings[0]["attempts"].as_array().unwrap();
+    let outcomes = attempts.iter().map(|one| one["outcome"].as_str().unwrap());
+    assert!(outcomes.eq(["passed", "failed"]), "{run:#?}");
+    assert_gone(&[pid]);
+}

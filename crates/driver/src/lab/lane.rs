@@ -1,13 +1,13 @@
 //! One of several places in which groups of tests run: a VM in a workspace of its own.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use nix::unistd::Pid;
 use unflake_core::nio::Setting;
 use unflake_core::state::Piece;
 use unflake_core::test::TestId;
-use unflake_core::trial::{Rung, VmId};
+use unflake_core::trial::{Rung, Trial, VmId};
 
 use crate::files::workspace::Workspace;
 use crate::lab::pending::Asked;
@@ -45,6 +45,23 @@ impl Manner {
     }
 }
 
+/// Tests that run in one VM, one after the other, and how.
+pub(crate) struct Group {
+    pub(crate) number: usize,
+    pub(crate) tests: Vec<TestId>,
+    pub(crate) manner: Manner,
+}
+
+/// What a lane has to tell of the group with this number.
+pub(crate) enum News {
+    /// A test of it is about to run.
+    Started(TestId, VmId, Rung),
+    /// A test of it has run.
+    Ran(usize, Box<Trial>),
+    /// It is over, and left these files changed; where it was not to be alone, that is not looked at.
+    Ended(usize, Vec<String>),
+}
+
 /// A VM in a workspace of its own.
 pub(crate) struct Lane {
     pub(crate) vm: VmId,
@@ -62,8 +79,9 @@ pub(crate) struct Lane {
     pub(crate) changed: Vec<Piece>,
     /// Where a copy writes down what it uses, if it does.
     pub(crate) facts: Option<String>,
-    /// The number of its group.
-    pub(crate) group: usize,
+    /// The number of its group, until it is told that it is over, and how it is run.
+    pub(crate) group: Option<usize>,
+    pub(crate) manner: Manner,
     /// The runs that are still to be reported.
     pub(crate) expected: VecDeque<(TestId, Rung)>,
     /// The copy that runs them.
@@ -75,8 +93,6 @@ pub(crate) struct Lane {
     pub(crate) state: State,
     /// Whether the VM can take no other group: it is gone, or has run tests itself.
     pub(crate) is_spent: bool,
-    /// The files that groups left changed, by the number of the group.
-    pub(crate) left_behind: BTreeMap<usize, Vec<String>>,
     /// Whether a group has run since its files were put back.
     pub(crate) is_used: bool,
 }
@@ -102,7 +118,8 @@ impl Lane {
             compares: false,
             changed: Vec::new(),
             facts: None,
-            group: 0,
+            group: None,
+            manner: Manner::once(Setting::Ordered),
             expected: VecDeque::new(),
             copy: None,
             asked: None,
@@ -110,7 +127,6 @@ impl Lane {
             deadline: None,
             state: State::Idle,
             is_spent: false,
-            left_behind: BTreeMap::new(),
             is_used: false,
         }
     }
@@ -126,6 +142,11 @@ impl Lane {
     /// Whether this VM is its own and has not listed its tests yet.
     pub(crate) fn is_started_by(&self, vm: VmId) -> bool {
         self.state == State::Starting && self.vm == vm
+    }
+
+    /// Whether it has nothing to do.
+    pub(crate) fn is_done(&self) -> bool {
+        self.state != State::Busy && self.expected.is_empty()
     }
 
     /// Makes what listing the tests has left the state that its files go back to.

@@ -1,4 +1,4 @@
-//! Groups of tests, each test run twice in a row, on one or several VMs at once.
+//! Groups of tests on one or several VMs at once, each test run once, or twice in a row.
 //!
 //! A lane is a VM in a workspace of its own. In a lane a group runs either in the VM itself, or in a
 //! copy of it that then ends; after each group the lane's files are put back.
@@ -17,10 +17,9 @@ use unflake_core::nio::Setting;
 use unflake_core::test::TestId;
 use unflake_core::trial::{Birth, Rung, Trial};
 
-use crate::lab::lane::{Lane, Manner, State};
+use crate::lab::lane::{Group, Lane, News, State};
 use crate::lab::session::{Halt, Mould, Session};
 use crate::lab::start_error::StartError;
-use crate::nio::hunt::in_pairs;
 use crate::protocol::messages::Command;
 use crate::run::climb::LEAVING;
 use crate::vm::event::Happening;
@@ -28,145 +27,102 @@ use crate::vm::event::Happening;
 /// A test in a copy of a VM gets at least this long before the copy itself is blamed for the delay.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A group of tests with its number.
-type Group = (usize, Vec<TestId>);
-
-/// A trial with the number of its group.
-type Done = (usize, Trial);
-
 impl Session {
-    /// Runs all groups, and gives both trials of each test.
+    /// Waits until something happens, and has the lanes hear of it.
     ///
     /// A lane whose VM is lost gets a new one, which goes on with the rest of the group.
-    pub(crate) fn run_twice(
+    pub(crate) fn turn_lanes(
         &mut self,
         lanes: &mut [Lane],
-        groups: VecDeque<Vec<TestId>>,
-        manner: Manner,
-    ) -> Result<Vec<(Trial, Trial)>, Halt> {
-        Ok(in_pairs(self.run_groups(lanes, groups, manner)?))
-    }
-
-    /// Runs all groups, and gives the trials in the order in which they ended.
-    pub(crate) fn run_groups(
-        &mut self,
-        lanes: &mut [Lane],
-        groups: VecDeque<Vec<TestId>>,
-        manner: Manner,
-    ) -> Result<Vec<Trial>, Halt> {
-        let trials = self.run_numbered(lanes, groups, manner)?;
-        Ok(trials.into_iter().map(|(_, trial)| trial).collect())
-    }
-
-    /// Runs all groups, and gives the trials of each.
-    pub(crate) fn run_each(
-        &mut self,
-        lanes: &mut [Lane],
-        groups: &[Vec<TestId>],
-        manner: Manner,
-    ) -> Result<Vec<Vec<Trial>>, Halt> {
-        let mut trials: Vec<Vec<Trial>> = vec![Vec::new(); groups.len()];
-        for (group, trial) in self.run_numbered(lanes, groups.to_vec().into(), manner)? {
-            trials[group].push(trial);
-        }
-        Ok(trials)
-    }
-
-    fn run_numbered(
-        &mut self,
-        lanes: &mut [Lane],
-        groups: VecDeque<Vec<TestId>>,
-        manner: Manner,
-    ) -> Result<Vec<Done>, Halt> {
-        let mut groups: VecDeque<Group> = groups.into_iter().enumerate().collect();
-        let mut trials = Vec::new();
-        loop {
-            for lane in lanes.iter_mut() {
-                self.go_on(lane, &mut groups, manner)?;
-            }
-            let is_done = |lane: &Lane| lane.state != State::Busy && lane.expected.is_empty();
-            if groups.is_empty() && lanes.iter().all(is_done) {
+        news: &mut Vec<News>,
+    ) -> Result<(), Halt> {
+        match self.next(lanes.iter().filter_map(|lane| lane.deadline).min())? {
+            Happening::Deadline => {
+                let now = Instant::now();
                 for lane in lanes.iter_mut() {
-                    self.drop_ahead(lane);
-                }
-                return Ok(trials);
-            }
-            match self.next(lanes.iter().filter_map(|lane| lane.deadline).min())? {
-                Happening::Deadline => {
-                    let now = Instant::now();
-                    for lane in lanes.iter_mut() {
-                        if lane.deadline.is_some_and(|deadline| deadline <= now) {
-                            self.give_up(lane, &mut trials);
-                        }
+                    if lane.deadline.is_some_and(|deadline| deadline <= now) {
+                        self.give_up(lane, news);
                     }
                 }
-                Happening::Parsed(vm, _) => {
-                    let lane = lanes.iter().find(|lane| lane.vm == vm);
-                    self.fleet
-                        .collect(vm, lane.and_then(|lane| lane.worker.clone()));
-                }
-                Happening::Ready(vm, _) => {
-                    for lane in lanes.iter_mut().filter(|lane| lane.vm == vm) {
-                        lane.state = State::Idle;
-                        lane.mark_once()?;
-                    }
-                }
-                Happening::Ended(vm, fate) if lanes.iter().any(|lane| lane.is_started_by(vm)) => {
-                    return Err(self.ended_early(&fate));
-                }
-                happening => self.hear_lanes(lanes, happening, manner, &mut trials),
             }
+            Happening::Parsed(vm, _) => {
+                let lane = lanes.iter().find(|lane| lane.vm == vm);
+                self.fleet
+                    .collect(vm, lane.and_then(|lane| lane.worker.clone()));
+            }
+            Happening::Ready(vm, _) => {
+                for lane in lanes.iter_mut().filter(|lane| lane.vm == vm) {
+                    lane.state = State::Idle;
+                    lane.mark_once()?;
+                }
+            }
+            Happening::Ended(vm, fate) if lanes.iter().any(|lane| lane.is_started_by(vm)) => {
+                return Err(self.ended_early(&fate));
+            }
+            happening => self.hear_lanes(lanes, happening, news),
         }
+        Ok(())
     }
 
     /// Lets an idle lane go on with the rest of its group, or with the next one.
-    fn go_on(
+    pub(crate) fn go_on(
         &mut self,
         lane: &mut Lane,
         groups: &mut VecDeque<Group>,
-        manner: Manner,
+        news: &mut Vec<News>,
     ) -> Result<(), Halt> {
         if lane.state != State::Idle {
             return Ok(());
         }
         let rest = lane.rest();
         if !rest.is_empty() {
-            self.begin(lane, &rest, manner)?;
-            return self.start_ahead(lane, manner, groups.front().map(|(_, next)| next));
+            self.begin(lane, &rest, news)?;
+            return self.start_ahead(lane, groups.front().map(|next| &next.tests));
         }
+        let manner = groups.front().map_or(lane.manner, |next| next.manner);
+        let mut left_behind = Vec::new();
         if lane.is_used && manner.is_alone() {
-            self.put_back(lane)?;
+            left_behind = self.put_back(lane)?;
+        }
+        if let Some(group) = lane.group.take() {
+            news.push(News::Ended(group, left_behind));
         }
         match groups.pop_front() {
-            Some((number, group)) => {
-                lane.group = number;
-                self.begin(lane, &group, manner)?;
-                self.start_ahead(lane, manner, groups.front().map(|(_, next)| next))
+            Some(group) => {
+                (lane.group, lane.manner) = (Some(group.number), group.manner);
+                self.begin(lane, &group.tests, news)?;
+                self.start_ahead(lane, groups.front().map(|next| &next.tests))
             }
             None => Ok(()),
         }
     }
 
-    /// Puts a lane's files back as they were before its group.
-    pub(crate) fn put_back(&mut self, lane: &mut Lane) -> Result<(), Halt> {
+    /// Puts a lane's files back as they were before its group, and says which had changed.
+    pub(crate) fn put_back(&mut self, lane: &mut Lane) -> Result<Vec<String>, Halt> {
         if lane.is_spent {
             self.fleet.kill(lane.vm);
         }
         lane.is_used = false;
-        if let Some(workspace) = &mut lane.workspace {
-            let restored = workspace.restore().map_err(StartError::Scratch)?;
-            lane.left_behind.insert(lane.group, restored.changed);
-            // A VM whose folder was removed stands in one that has no name any more.
-            if restored.is_rebuilt {
-                lane.is_spent = true;
-                self.drop_ahead(lane);
-            }
+        let Some(workspace) = &mut lane.workspace else {
+            return Ok(Vec::new());
+        };
+        let restored = workspace.restore().map_err(StartError::Scratch)?;
+        // A VM whose folder was removed stands in one that has no name any more.
+        if restored.is_rebuilt {
+            lane.is_spent = true;
+            self.drop_ahead(lane);
         }
-        Ok(())
+        Ok(restored.changed)
     }
 
     /// Has a lane run a group; if it needs a new VM for that, as soon as that is ready.
-    fn begin(&mut self, lane: &mut Lane, group: &[TestId], manner: Manner) -> Result<(), Halt> {
+    fn begin(
+        &mut self,
+        lane: &mut Lane,
+        group: &[TestId],
+        news: &mut Vec<News>,
+    ) -> Result<(), Halt> {
+        let manner = lane.manner;
         let setting = manner.setting;
         let is_twice = manner.between.is_some();
         let runs = |test: &TestId| {
@@ -184,9 +140,8 @@ impl Session {
         // Without a copy the VM itself runs the group, and nothing else after it.
         let is_copied = manner.is_apart && !self.wants_new_process(manner.setting);
         lane.is_spent |= manner.is_apart && !is_copied;
-        let is_apart = is_copied;
-        self.tell_group(lane, Manner { is_apart, ..manner });
-        self.expect_next(lane, is_apart);
+        self.tell_group(lane, is_copied);
+        self.expect_next(lane, is_copied, news);
         Ok(())
     }
 
@@ -196,10 +151,11 @@ impl Session {
         is_of_user && self.wish.fresh_by == Some(Birth::Exec)
     }
 
-    fn tell_group(&mut self, lane: &Lane, manner: Manner) {
+    fn tell_group(&mut self, lane: &Lane, is_apart: bool) {
+        let manner = lane.manner;
         // Where states are compared, a generator that was drawn anew would be a difference.
         let is_compared = lane.compares || !lane.restore.is_empty();
-        let redraw = (manner.is_apart && !is_compared).then(|| self.redraw());
+        let redraw = (is_apart && !is_compared).then(|| self.redraw());
         let there = |test: &TestId| self.listings.name_in(lane.vm, test);
         let command = Command::Twice {
             tests: lane.rest().iter().map(there).collect(),
@@ -207,8 +163,8 @@ impl Session {
             next: lane.next.as_ref().map(there),
             restore: lane.restore.clone(),
             compare: lane.compares,
-            brief: manner.is_apart && manner.is_brief,
-            apart: manner.is_apart,
+            brief: is_apart && manner.is_brief,
+            apart: is_apart,
             usage: lane.facts.clone(),
             reload: manner.setting == Setting::Reloaded,
             redraw: redraw.unwrap_or_default(),
@@ -218,7 +174,7 @@ impl Session {
     }
 
     /// Notes what the next report of a lane must be about.
-    fn expect_next(&mut self, lane: &mut Lane, is_apart: bool) {
+    fn expect_next(&mut self, lane: &mut Lane, is_apart: bool, news: &mut Vec<News>) {
         lane.asked = None;
         // When all is reported, a copy has still to end.
         let patience = is_apart.then_some(PATIENCE);
@@ -231,16 +187,11 @@ impl Session {
         };
         let limit = self.wish.plan.timeout_for(&test).or(patience);
         lane.deadline = limit.map(|limit| Instant::now() + limit);
-        lane.asked = Some(self.ask(test, rung, lane.vm, Instant::now()));
+        news.push(News::Started(test.clone(), lane.vm, rung));
+        lane.asked = Some(self.asked(test, rung, lane.vm, Instant::now()));
     }
 
-    fn hear_lanes(
-        &mut self,
-        lanes: &mut [Lane],
-        happening: Happening,
-        manner: Manner,
-        trials: &mut Vec<Done>,
-    ) {
+    fn hear_lanes(&mut self, lanes: &mut [Lane], happening: Happening, news: &mut Vec<News>) {
         let vm = match &happening {
             Happening::Ran(vm, _)
             | Happening::Unknown(vm)
@@ -265,10 +216,10 @@ impl Session {
                 lane.changed = pieces;
                 return;
             }
-            Happening::Unforked(_, why) if manner.setting == Setting::Reloaded => {
+            Happening::Unforked(_, why) if lane.manner.setting == Setting::Reloaded => {
                 if !self.replace_full(lane) {
                     while let Some(asked) = lane.asked.take() {
-                        self.take_trial(lane, Some(asked.not_run(&why, "")), trials);
+                        self.take_trial(lane, Some(asked.not_run(&why, "")), news);
                     }
                 }
                 return;
@@ -276,14 +227,13 @@ impl Session {
             Happening::Unforked(_, why) => {
                 self.miss_forks(why);
                 lane.is_spent = true;
-                let is_apart = false;
-                self.tell_group(lane, Manner { is_apart, ..manner });
-                return self.expect_next(lane, is_apart);
+                self.tell_group(lane, false);
+                return self.expect_next(lane, false, news);
             }
             Happening::Rejoined(_, how) => {
                 let how = how.as_deref().unwrap_or("ended without a word");
                 let trial = lane.asked.take().map(|asked| asked.lost(how));
-                self.take_trial(lane, trial, trials);
+                self.take_trial(lane, trial, news);
                 return end_group(lane);
             }
             Happening::Ended(_, fate) => {
@@ -291,7 +241,7 @@ impl Session {
                 if let Some(copy) = lane.copy.take() {
                     kill_copy(copy);
                 }
-                self.take_trial(lane, trial, trials);
+                self.take_trial(lane, trial, news);
                 return end_group(lane);
             }
             // A plugin of the project that reran the test has the first word only.
@@ -304,11 +254,11 @@ impl Session {
             }
             _ => None,
         };
-        self.take_trial(lane, trial, trials);
+        self.take_trial(lane, trial, news);
     }
 
     /// A lane's test takes too long, or its copy does not end.
-    fn give_up(&mut self, lane: &mut Lane, trials: &mut Vec<Done>) {
+    fn give_up(&mut self, lane: &mut Lane, news: &mut Vec<News>) {
         let asked = lane.asked.take();
         let limit = asked
             .as_ref()
@@ -330,19 +280,21 @@ impl Session {
                 lane.is_spent = true;
             }
         }
-        self.take_trial(lane, trial, trials);
+        self.take_trial(lane, trial, news);
     }
 
-    fn take_trial(&mut self, lane: &mut Lane, trial: Option<Trial>, trials: &mut Vec<Done>) {
-        let Some(trial) = trial else { return };
+    fn take_trial(&mut self, lane: &mut Lane, trial: Option<Trial>, news: &mut Vec<News>) {
+        let (Some(trial), Some(group)) = (trial, lane.group) else {
+            return;
+        };
         let is_lost = trial.outcome.ends_vm();
         let is_first = matches!(trial.rung, Rung::Once(_));
         let message = trial.account.message.clone();
         let trial = self.at_home(lane.workspace.as_ref(), trial);
-        self.keep(lane, trial, trials);
+        news.push(News::Ran(group, Box::new(trial)));
         lane.expected.pop_front();
         if !is_lost {
-            return self.expect_next(lane, lane.copy.is_some());
+            return self.expect_next(lane, lane.copy.is_some(), news);
         }
         let is_again = |(_, rung): &(TestId, Rung)| matches!(rung, Rung::Again(_));
         if is_first
@@ -350,8 +302,10 @@ impl Session {
             && let Some((test, rung)) = lane.expected.pop_front()
         {
             // Its second run is lost with it, for the same reason.
-            let asked = self.ask(test, rung, lane.vm, Instant::now());
-            self.keep(lane, asked.not_run(&message, ""), trials);
+            news.push(News::Started(test.clone(), lane.vm, rung));
+            let asked = self.asked(test, rung, lane.vm, Instant::now());
+            let trial = asked.not_run(&message, "");
+            news.push(News::Ran(group, Box::new(trial)));
         }
         lane.asked = None;
         // A copy has still to end; without one the VM itself is lost.
@@ -374,6 +328,17 @@ impl Session {
             self.await_end(lane.vm, LEAVING)?;
         }
         Ok(())
+    }
+
+    /// A VM has no room for another set of classes: a new one takes its place. One that is new and has none
+    /// runs nothing.
+    fn replace_full(&mut self, lane: &mut Lane) -> bool {
+        let is_new = self.fleet.vm(lane.vm).is_none_or(|vm| vm.trials <= 1);
+        if !is_new {
+            lane.asked = None;
+            lane.start_over();
+        }
+        !is_new
     }
 
     /// Notes that no VM can be copied.

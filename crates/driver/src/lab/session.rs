@@ -94,7 +94,7 @@ pub struct Session {
     /// Whether nobody sees what writes the state of VMs, and that was said.
     pub(crate) is_blind_to_writes: bool,
     folder: Utf8PathBuf,
-    events: Sender<Event>,
+    pub(crate) events: Sender<Event>,
 }
 
 /// Whether fresh VMs can be forked.
@@ -352,7 +352,7 @@ impl Session {
         self.suspects[at].is_judged = true;
         let suspect = &self.suspects[at];
         let finding = Finding {
-            is_latent: self.is_latent(suspect, verdict),
+            is_latent: suspect.is_latent(verdict, &self.wish.project, &self.tests),
             test: suspect.test.clone(),
             verdict,
             trials: suspect.trials.clone(),

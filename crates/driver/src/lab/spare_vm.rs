@@ -9,7 +9,7 @@ use unflake_core::test::TestId;
 use unflake_core::trial::VmId;
 
 use crate::files::workspace::Workspace;
-use crate::lab::lane::{Lane, Manner, State};
+use crate::lab::lane::{Lane, State};
 use crate::lab::session::{Halt, Session};
 use crate::lab::start_error::StartError;
 use crate::protocol::messages::Command;
@@ -19,10 +19,9 @@ impl Session {
     pub(crate) fn start_ahead(
         &mut self,
         lane: &mut Lane,
-        manner: Manner,
         next: Option<&Vec<TestId>>,
     ) -> Result<(), Halt> {
-        let is_wanted = manner.is_apart
+        let is_wanted = lane.manner.is_apart
             && lane.state == State::Busy
             && lane.ahead.is_none()
             && self.home.project.starts_ahead();

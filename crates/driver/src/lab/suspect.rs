@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use unflake_core::failure::{Fingerprint, incident};
 use unflake_core::ladder::{Rungs, Stage, Step, next_step};
+use unflake_core::nio::class::takes_two_classes;
 use unflake_core::order::Dependence;
 use unflake_core::state::Cause;
-use unflake_core::test::TestId;
+use unflake_core::test::{Test, TestId};
 use unflake_core::trial::Trial;
 use unflake_core::verdict::Verdict;
 
+use crate::framework::project::Project;
 use crate::protocol::messages::Worker;
 
 /// A test that failed in the suite.
@@ -68,6 +70,17 @@ impl Suspect {
         let own = trials.filter(|trial| !trial.rung.is_for_blame());
         let own: Vec<Trial> = own.cloned().collect();
         next_step(rungs.seeking_a_seed(seeds), &own, stage)
+    }
+
+    /// Whether a verdict takes tests of two classes in one VM, where the project gives each its own.
+    pub(crate) fn is_latent(&self, verdict: Verdict, project: &Project, listed: &[Test]) -> bool {
+        let (_, is_by_class) = project.differences();
+        let culprits = self.dependence.as_ref();
+        let culprits = culprits.map_or(&[][..], |known| &known.diagnosis.culprits);
+        let listed = listed.iter().map(|test| &test.id);
+        is_by_class
+            && (verdict.depends_on_order() || !culprits.is_empty())
+            && takes_two_classes(&self.test, culprits, listed)
     }
 
     /// What it has in common with others that failed together with it, if anything.

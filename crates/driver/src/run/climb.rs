@@ -355,8 +355,13 @@ impl Session {
 
     /// Makes a note of what a VM is about to be told to run.
     pub(crate) fn ask(&mut self, test: TestId, rung: Rung, vm: VmId, since: Instant) -> Asked {
-        let birth = self.fleet.vm(vm).map_or(Birth::Exec, |vm| vm.birth);
         self.tell_start(&test, vm, rung);
+        self.asked(test, rung, vm, since)
+    }
+
+    /// The same without a word to the readers of events.
+    pub(crate) fn asked(&mut self, test: TestId, rung: Rung, vm: VmId, since: Instant) -> Asked {
+        let birth = self.fleet.vm(vm).map_or(Birth::Exec, |vm| vm.birth);
         let is_other = self.is_other_test(&test, vm, rung);
         let is_rebuilt = self.rebuilt.contains(&(vm, self.file_of(&test).to_owned()));
         Asked {
