@@ -345,7 +345,11 @@ fn advise_run(error: &RunError) -> (Vec<(&'static str, String)>, Exit) {
             Exit::CannotRun,
         ),
         RunError::Start(StartError::Spawn { .. }) => (
-            help("name the project's interpreter with --python PATH".to_owned()),
+            help(
+                "for pytest, name the project's interpreter with --python PATH; for JUnit, see \
+                 that JAVA_HOME names a JDK"
+                    .to_owned(),
+            ),
             Exit::CannotRun,
         ),
         RunError::Against(error) => {

@@ -416,7 +416,8 @@ pub(crate) fn describe_note(note: &Note) -> String {
             )
         }
         Note::StateUnseen => {
-            "the state of a JVM is not examined, so neither causes nor latent state are shown"
+            "--latent needs copies of a process, and a JVM cannot be copied: unflake examines only \
+             the state behind its findings"
                 .to_owned()
         }
         Note::WorkersReplaced { jobs } => format!(

@@ -1,7 +1,7 @@
 //! Ctrl-C: nothing is left behind, and what is known is told.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
@@ -178,9 +178,13 @@ fn nio_names_what_had_failed_when_it_is_interrupted() {
     let mut command = project.unflake(&all);
     let command = command.env("READY", &ready);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
+    let mut child = command.spawn().unwrap();
     let pid = fs::read_to_string(&ready).unwrap();
     let pid = Pid::from_raw(pid.parse().unwrap());
+    // What a test has written to the pipe may be known before unflake has read how the one before it ended.
+    let said = BufReader::new(child.stderr.take().unwrap());
+    let mut said = said.lines().map(Result::unwrap);
+    assert!(said.any(|line| line.contains("FAILED test_waits.py::test_once")));
     kill(
         Pid::from_raw(child.id().try_into().unwrap()),
         Signal::SIGINT,
