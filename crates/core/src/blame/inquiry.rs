@@ -293,8 +293,13 @@ impl Inquiry {
 
     /// Why the base tells nothing, if it does not.
     fn no_base(&self) -> Option<Open> {
-        let is_strange =
-            self.base.otherwise >= GIVEN_UP && self.base.total() == self.base.otherwise;
+        let is_strange = self.base.otherwise >= GIVEN_UP
+            && self.base.total() == self.base.otherwise
+            && !self
+                .base
+                .others
+                .keys()
+                .any(|print| self.has_failed_so(print));
         let is_missing = self.base.not_run >= GIVEN_UP && self.base.total() == 0;
         let why = || self.base.trouble.clone();
         let is_lost = is_strange || is_missing;

@@ -342,3 +342,19 @@ fn a_failure_that_comes_more_often_is_not_excused_by_another_one_that_does_not()
     let (whose, _) = paper.ask(changed(), true);
     assert_eq!(whose, Whose::NotKnown(Open::NotSettled));
 }
+
+/// The first five runs fail at another line than the one that is asked about.
+fn at_another_line_first(run: u32) -> Ended {
+    if run <= 5 {
+        fails_with("the second line")
+    } else {
+        at_one_of_three_lines(run)
+    }
+}
+
+#[test]
+fn a_base_that_fails_at_another_line_at_first_is_not_given_up() {
+    let paper = Paper::new(at_one_of_three_lines, at_another_line_first);
+    let (whose, _) = paper.ask(changed(), true);
+    assert_eq!(whose, Whose::NotYours(Innocence::AtBase));
+}

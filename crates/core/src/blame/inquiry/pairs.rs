@@ -2,6 +2,7 @@
 
 use super::{Ended, HOPELESS, Inquiry};
 use crate::blame::two_sample::{Pairs, fails_there_too};
+use crate::failure::Fingerprint;
 
 impl Inquiry {
     pub(super) fn join_pair(&mut self) {
@@ -22,11 +23,14 @@ impl Inquiry {
     fn is_known_here(&self, base: &Ended) -> bool {
         match base {
             Ended::Alike => true,
-            Ended::Otherwise { print, .. } => {
-                self.here.others.contains_key(print) || self.strange.contains_key(print)
-            }
+            Ended::Otherwise { print, .. } => self.has_failed_so(print),
             Ended::Passed | Ended::NotRun { .. } => false,
         }
+    }
+
+    /// Whether it has failed here in this other way.
+    pub(super) fn has_failed_so(&self, print: &Fingerprint) -> bool {
+        self.here.others.contains_key(print) || self.strange.contains_key(print)
     }
 
     /// Whether it does not fail more than three times as often here: neither in the way that is asked about, nor in all
