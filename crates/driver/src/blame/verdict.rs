@@ -121,6 +121,10 @@ impl Session {
         let Some(side) = sides.get_mut(seat).filter(|_| opened.is_ok()) else {
             return Ok(None);
         };
+        if !self.has_same_params(&test, side) {
+            // Another test stands under its name there: what that one does says nothing.
+            return Ok(None);
+        }
         let alone = std::slice::from_ref(&test);
         let run = side.run(alone)?;
         let Ok(Made { trial, .. }) = run.and_then(|run| run.last_of(alone)) else {
